@@ -1,0 +1,46 @@
+# `make demo` and `make test` do everything on a fresh clone: they need Python 3.11 or newer,
+# make, and a package index.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OUT ?= runs/demo
+PIP_VERSION := 26.3
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt
+
+.PHONY: help demo test lint bench clean
+
+help: ## list what can be made
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+demo: $(VENV)/.installed ## design the paper's small set-up, print a table, write runs/demo/report.html
+	$(BIN)/airpass demo --out $(OUT)
+
+test: lint ## lint, types, import rules and the test suite
+	$(BIN)/python -m pytest --numprocesses 2
+
+lint: $(VENV)/.installed-test ## lint, types and import rules only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/.installed-test ## measure the solvers; prints a table
+	$(BIN)/python benchmarks/solvers.py
+
+clean: ## remove the environment and all caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.created:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet pip==$(PIP_VERSION)
+	touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
+	$(INSTALL) --editable .
+	touch $@
+
+$(VENV)/.installed-test: $(VENV)/.created pyproject.toml constraints.txt
+	$(INSTALL) --editable '.[test]'
+	touch $@ $(VENV)/.installed

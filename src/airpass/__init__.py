@@ -1,0 +1,57 @@
+"""Over-the-air federated learning with pinching-antenna receivers.
+
+The public names. They are imported when first used, so that `import airpass` and
+`airpass --help` stay instant.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airpass.designing import Design, design
+    from airpass.errors import InvalidInput
+    from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
+    from airpass.selecting import Selection, select
+
+__all__ = [
+    "Design",
+    "DeviceDraw",
+    "Devices",
+    "InvalidInput",
+    "Radio",
+    "Receiver",
+    "Scenario",
+    "Selection",
+    "Weighting",
+    "design",
+    "select",
+]
+
+__version__ = version("airpass")
+
+_HOME = {
+    "Design": "designing",
+    "DeviceDraw": "scenario",
+    "Devices": "scenario",
+    "InvalidInput": "errors",
+    "Radio": "scenario",
+    "Receiver": "scenario",
+    "Scenario": "scenario",
+    "Selection": "selecting",
+    "Weighting": "scenario",
+    "design": "designing",
+    "select": "selecting",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'airpass' has no attribute {name!r}")
+    value = getattr(import_module(f"airpass.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

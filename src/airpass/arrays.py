@@ -1,0 +1,46 @@
+"""Reading arrays that users bring: NumPy `.npy` and MATLAB `.mat`."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.io
+
+from airpass.errors import InvalidInput
+
+
+def read_array(path: Path, variable: str | None = None) -> Any:
+    """The array in a file; `variable` names it where a `.mat` file holds several."""
+    if not path.is_file():
+        raise InvalidInput(f"{path}: no such file")
+    if path.suffix == ".npy":
+        return _read_npy(path)
+    if path.suffix == ".mat":
+        return _read_mat(path, variable)
+    raise InvalidInput(f"{path}: must be a NumPy .npy or a MATLAB .mat file")
+
+
+def _read_npy(path: Path) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        reason = "it holds Python objects" if "allow_pickle" in str(error) else "damaged, or not .npy"
+        raise InvalidInput(f"{path}: not a plain NumPy array ({reason})") from None
+
+
+def _read_mat(path: Path, variable: str | None) -> Any:
+    try:
+        content = scipy.io.loadmat(path)
+    except NotImplementedError:
+        raise InvalidInput(f"{path}: MATLAB 7.3 format; save it with save(..., '-v7')") from None
+    except Exception:  # loadmat raises whatever its parser stumbles over
+        raise InvalidInput(f"{path}: not a MATLAB file that can be read") from None
+    names = sorted(name for name in content if not name.startswith("__"))
+    if variable is None and len(names) == 1:
+        variable = names[0]
+    if variable not in names:
+        wanted = "holds several variables" if variable is None else f"holds no variable {variable!r}"
+        raise InvalidInput(
+            f"{path}: {wanted}; choose one with --variable: {', '.join(names) or 'none there'}"
+        )
+    return content[variable]

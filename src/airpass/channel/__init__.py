@@ -1,0 +1,1 @@
+"""Uplink channels from device positions to the receiver's chains."""

@@ -1,0 +1,68 @@
+"""Small checks that raise `InvalidInput` with field, value and rule."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from airpass.errors import InvalidInput
+
+
+def number(field: str, value: Any) -> float:
+    """A finite real number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidInput(f"{field} = {value!r}: must be a number")
+    if not math.isfinite(value):
+        raise InvalidInput(f"{field} = {value!r}: must be finite")
+    return float(value)
+
+
+def positive(field: str, value: Any) -> float:
+    """A finite real number above zero."""
+    return above(field, value, 0.0)
+
+
+def above(field: str, value: Any, bound: float) -> float:
+    """A finite real number greater than `bound`."""
+    if number(field, value) <= bound:
+        raise InvalidInput(f"{field} = {value!r}: must be > {bound:g}")
+    return float(value)
+
+
+def at_least(field: str, value: Any, minimum: float) -> float:
+    """A finite real number not below `minimum`."""
+    if number(field, value) < minimum:
+        raise InvalidInput(f"{field} = {value!r}: must be >= {minimum:g}")
+    return float(value)
+
+
+def between(field: str, value: Any, low: float, high: float) -> float:
+    """A finite real number strictly between `low` and `high`."""
+    if not low < number(field, value) < high:
+        raise InvalidInput(f"{field} = {value!r}: must be > {low:g} and < {high:g}")
+    return float(value)
+
+
+def whole(field: str, value: Any, minimum: int) -> int:
+    """A whole number not below `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise InvalidInput(f"{field} = {value!r}: must be a whole number")
+    if value < minimum:
+        raise InvalidInput(f"{field} = {value!r}: must be >= {minimum}")
+    return value
+
+
+def one_of(field: str, value: Any, allowed: Iterable[str]) -> str:
+    """One of the allowed words."""
+    words = list(allowed)
+    if value not in words:
+        raise InvalidInput(f"{field} = {value!r}: must be one of {', '.join(words)}")
+    return str(value)
+
+
+def known_keys(section: str, data: Mapping[str, Any], allowed: Iterable[str]) -> None:
+    """No key but the allowed ones."""
+    words = list(allowed)
+    for key in data:
+        if key not in words:
+            name = f"{section}.{key}" if section else key
+            raise InvalidInput(f"{name}: unknown key; allowed here: {', '.join(words)}")

@@ -1,0 +1,470 @@
+"""The `airpass` command. Every command imports what it needs when it runs."""
+
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from airpass.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from airpass.designing import Design
+    from airpass.designs.base import Step
+    from airpass.scenario import Scenario
+    from airpass.selecting import Selection
+
+DEVICE_ROWS = 60  # longer tables are cut on the terminal; the JSON has all
+
+json_option = click.option(
+    "--json", "json_path", metavar="PATH", help="Write the result as JSON to PATH ('-' for standard output)."
+)
+figure_option = click.option(
+    "--figure",
+    "figure_path",
+    type=click.Path(path_type=Path),
+    help="Draw the result to a .png, .pdf or .svg file.",
+)
+option_option = click.option(
+    "--option",
+    "changes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change an option of the method, e.g. selection.starts=16. May be repeated; "
+    "`airpass methods --options` lists them.",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="airpass", message="airpass %(version)s")
+def cli() -> None:
+    """Over-the-air federated learning with pinching-antenna receivers."""
+
+
+@cli.command()
+@click.option("--scenario", "scenario_path", type=click.Path(path_type=Path), help="Scenario file (TOML).")
+@click.option("--devices", type=int, help="Number of devices K.  [default: 10]")
+@click.option("--waveguides", type=int, help="Number of waveguides M.  [default: 5]")
+@click.option("--antennas", type=int, help="Antennas on each waveguide N.  [default: 5]")
+@click.option("--snr-db", type=float, help="Transmit power over noise power P0/σ², dB.  [default: 10]")
+@click.option(
+    "--seed",
+    type=int,
+    help="Seed of everything random: the devices, if they are drawn, and the method.  [default: 0]",
+)
+@click.option(
+    "--set",
+    "overrides",
+    multiple=True,
+    metavar="SECTION.KEY=VALUE",
+    help="Change a value of the scenario, e.g. receiver.length_m=20. May be repeated.",
+)
+@click.option("--method", help="Design method; see `airpass methods`.  [default: airpass]")
+@click.option("--selection", help="Instead of --method: Algorithm 3 with this selection method.")
+@click.option("--geometry", help="Instead of --method: Algorithm 3 with this geometry method.")
+@option_option
+@json_option
+@figure_option
+def design(
+    scenario_path: Path | None,
+    devices: int | None,
+    waveguides: int | None,
+    antennas: int | None,
+    snr_db: float | None,
+    seed: int | None,
+    overrides: Sequence[str],
+    method: str | None,
+    selection: str | None,
+    geometry: str | None,
+    changes: Sequence[str],
+    json_path: str | None,
+    figure_path: Path | None,
+) -> None:
+    """Choose devices, receive beam and antenna layout for one scenario.
+
+    The scenario is the paper's (all lengths in metres, gains relative) unless --scenario
+    gives a file; the shorthand options and --set change single values of either.
+    """
+    _check_outputs(json_path, figure_path)
+    shorthand = {
+        "devices.count": devices,
+        "receiver.waveguides": waveguides,
+        "receiver.antennas": antennas,
+        "radio.snr_db": snr_db,
+    }
+    scenario = _scenario(scenario_path, shorthand, seed, overrides)
+    from airpass.designing import design as run
+
+    with _progress("Designing") as report:
+
+        def on_step(step: "Step") -> None:
+            report(
+                f"round {step.iteration}: {step.selected_count} selected, weakest {step.weakest_score:.3g}"
+            )
+
+        result = run(
+            scenario,
+            method,
+            selection=selection,
+            geometry=geometry,
+            options=_nested(changes, "option"),
+            seed=seed or 0,
+            on_step=on_step,
+        )
+    from airpass.documents import design_document
+
+    _write_json(json_path, lambda: design_document(result))
+    if figure_path is not None:
+        from airpass.figures.room import draw_design
+        from airpass.figures.style import save
+
+        save(draw_design(result), figure_path)
+    if json_path != "-":
+        _print_design(result)
+
+
+@cli.command()
+@click.option(
+    "--channels",
+    "channels_path",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="Complex channel matrix of shape (M, K), one column a device: .npy, or MATLAB .mat.",
+)
+@click.option("--variable", help="Name of the channel matrix, where a .mat file holds several.")
+@click.option(
+    "--weights",
+    "weights_path",
+    type=click.Path(path_type=Path),
+    help="Weights φ_k, one for each device (.npy or .mat).  [default: 1/K each]",
+)
+@click.option("--budget", type=float, help="Γ = P0 ε/σ². Or give --snr-db with --mse-threshold.")
+@click.option("--snr-db", type=float, help="Transmit power over noise power P0/σ², dB.")
+@click.option("--mse-threshold", type=float, help="Largest aggregation error ε.")
+@click.option("--power", type=float, default=1.0, show_default=True, help="Largest transmit power P0.")
+@click.option("--method", default="hrmc", show_default=True, help="Selection method; see `airpass methods`.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
+@option_option
+@json_option
+@figure_option
+def select(
+    channels_path: Path,
+    variable: str | None,
+    weights_path: Path | None,
+    budget: float | None,
+    snr_db: float | None,
+    mse_threshold: float | None,
+    power: float,
+    method: str,
+    seed: int,
+    changes: Sequence[str],
+    json_path: str | None,
+    figure_path: Path | None,
+) -> None:
+    """Choose devices and receive beam for channels of your own."""
+    _check_outputs(json_path, figure_path)
+    from airpass.arrays import read_array
+    from airpass.selecting import checked_channels, checked_weights
+    from airpass.selecting import select as run
+
+    channels = checked_channels(read_array(channels_path, variable), str(channels_path))
+    weights = None
+    if weights_path is not None:
+        weights = checked_weights(read_array(weights_path), channels.shape[1], str(weights_path))
+    with _progress("Selecting"):
+        result = run(
+            channels,
+            weights,
+            budget,
+            method,
+            snr_db=snr_db,
+            mse_threshold=mse_threshold,
+            power=power,
+            options=_nested(changes, "option"),
+            seed=seed,
+        )
+    from airpass.documents import selection_document
+
+    _write_json(json_path, lambda: selection_document(result))
+    if figure_path is not None:
+        from airpass.figures.room import draw_selection
+        from airpass.figures.style import save
+
+        save(draw_selection(result), figure_path)
+    if json_path != "-":
+        _print_selection(result)
+
+
+@cli.command()
+@click.option("--options", "with_options", is_flag=True, help="List every method's options with defaults.")
+@json_option
+def methods(with_options: bool, json_path: str | None) -> None:
+    """List every selection, geometry and design method."""
+    from airpass import designs, geometry, selection
+    from airpass.registry import options_dict
+
+    kinds: list[tuple[str, Any]] = [
+        ("selection", selection.methods()),
+        ("geometry", geometry.methods()),
+        ("design", designs.methods()),
+    ]
+    rows = [
+        {
+            "kind": kind,
+            "name": found.name,
+            "summary": found.summary,
+            "options": options_dict(found.options()),
+        }
+        for kind, group in kinds
+        for found in group.values()
+    ]
+    _write_json(json_path, lambda: {"methods": rows})
+    if json_path == "-":
+        return
+    from rich.table import Table
+
+    table = Table("kind", "name", "what it does", box=None, header_style="bold", pad_edge=False)
+    for row in rows:
+        table.add_row(row["kind"], row["name"], row["summary"])
+        if with_options:
+            for name, value in _flat(row["options"]):
+                table.add_row("", "", f"  {name} = {value}")
+    _console().print(table)
+
+
+@cli.command()
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("runs/demo"),
+    show_default=True,
+    help="Directory for figures, JSON and report.",
+)
+@click.option("--seed", type=int, default=7, show_default=True, help="Seed of everything random.")
+def demo(out: Path, seed: int) -> None:
+    """Run the main job on the paper's K=10, M=5, N=5, 10 dB set-up, and write a report."""
+    from airpass.demo import run
+
+    with _progress("Designing") as report:
+        rows = run(out, seed, report)
+    from rich.table import Table
+
+    table = Table("scheme", box=None, header_style="bold", pad_edge=False)
+    for name in ("selected", "weakest score", "MSE", "seconds"):
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(row.scheme, row.selected, row.weakest_score, row.mse, row.seconds)
+    console = _console()
+    console.print(table)
+    console.print(f"\nReport, figures and JSON: {out / 'report.html'}", soft_wrap=True)
+
+
+# Input ------------------------------------------------------------------------------
+
+
+def _scenario(
+    path: Path | None, shorthand: dict[str, Any], seed: int | None, overrides: Sequence[str]
+) -> "Scenario":
+    """The scenario of a file or of the paper, with single values changed."""
+    from airpass.scenario import Scenario, read_tables
+
+    tables = read_tables(path) if path is not None else {}
+    _merge(tables, _nested([f"{key}={value}" for key, value in shorthand.items() if value is not None], ""))
+    _merge(tables, _nested(overrides, "set", parse=True))
+    drawn = isinstance(tables.get("devices", {}), dict) and "x_m" not in tables.get("devices", {})
+    if seed is not None and drawn:
+        tables.setdefault("devices", {})["seed"] = seed
+    return Scenario.from_dict(tables)
+
+
+def _nested(assignments: Sequence[str], flag: str, parse: bool | None = None) -> dict[str, Any]:
+    """{"a": {"b": value}} from "a.b=value"; values are read as TOML unless `parse` is None."""
+    tree: dict[str, Any] = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        keys = name.strip().split(".")
+        if not equals or not all(keys):
+            raise InvalidInput(f"--{flag} {text!r}: must have the form NAME=VALUE")
+        branch = tree
+        for key in keys[:-1]:
+            branch = branch.setdefault(key, {})
+            if not isinstance(branch, dict):
+                raise InvalidInput(f"--{flag} {text!r}: {key} already has a value")
+        branch[keys[-1]] = _toml_value(value.strip()) if flag != "option" else value.strip()
+    return tree
+
+
+def _toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _merge(into: dict[str, Any], changes: dict[str, Any]) -> None:
+    for key, value in changes.items():
+        if isinstance(value, dict) and isinstance(into.get(key), dict):
+            _merge(into[key], value)
+        else:
+            into[key] = value
+
+
+def _check_outputs(json_path: str | None, figure_path: Path | None) -> None:
+    """Refuse an output that cannot be written before any work is done."""
+    if figure_path is not None:
+        from airpass.figures.style import checked_format
+
+        checked_format(figure_path)
+    for path in (json_path, figure_path):
+        if path is not None and str(path) != "-" and Path(path).is_dir():
+            raise InvalidInput(f"{path}: is a directory; give the name of a file")
+
+
+# Output -----------------------------------------------------------------------------
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+@contextmanager
+def _progress(label: str) -> Iterator[Callable[[str], None]]:
+    """A spinner with elapsed time on stderr; nothing where stderr is not a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    ) as progress:
+        task = progress.add_task(f"{label} (the first run compiles for about half a minute)")
+        yield lambda text: progress.update(task, description=f"{label}: {text}")
+
+
+def _write_json(path: str | None, build: Callable[[], dict[str, Any]]) -> None:
+    if path is None:
+        return
+    from airpass.documents import encode
+    from airpass.files import write_atomically
+
+    content = encode(build())
+    if path == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    else:
+        write_atomically(Path(path), content)
+
+
+def _flat(options: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for name, value in options.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _print_design(design: "Design") -> None:
+    from rich.table import Table
+
+    console = _console()
+    receiver, radio = design.scenario.receiver, design.scenario.radio
+    console.print(
+        f"[bold]{design.method}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas each, "
+        f"K={design.scenario.devices.count} devices, {radio.snr_db:g} dB"
+    )
+    _print_summary(console, design.selection, design.seconds)
+    if design.layout is not None:
+        table = Table("waveguide", "antenna positions, m", box=None, header_style="bold", pad_edge=False)
+        for m, positions in enumerate(design.layout):
+            table.add_row(str(m), " ".join(f"{value:6.3f}" for value in positions))
+        console.print(table)
+        console.print()
+    devices = design.scenario.devices
+    _print_devices(console, design.selection, [("x, m", devices.x_m), ("y, m", devices.y_m)])
+
+
+def _print_selection(selection: "Selection") -> None:
+    console = _console()
+    chains, count = selection.channels.shape
+    console.print(f"[bold]{selection.method}[/]  {chains} receive chains, {count} devices")
+    _print_summary(console, selection, selection.seconds)
+    _print_devices(console, selection, [])
+
+
+def _print_summary(console: Any, selection: "Selection", seconds: float) -> None:
+    count = selection.selected_count
+    parts = [f"selected {count} of {selection.scores.size}"]
+    label = "weakest score" if count else "best score"
+    parts.append(f"{label} {selection.weakest_score:.4g} (1 is needed)")
+    if count and selection.mse_threshold is not None:
+        parts.append(f"MSE {selection.mse:.4g} (limit {selection.mse_threshold:g})")
+    parts.append(f"{seconds:.3g} s")
+    console.print(", ".join(parts))
+    if selection.status not in ("done", "converged"):
+        console.print(f"ended by: {selection.status}")
+    console.print()
+
+
+def _print_devices(console: Any, selection: "Selection", columns: list[tuple[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ["device", *(name for name, _ in columns), "weight φ", "score z", "|b|²", "selected"]:
+        table.add_column(name, justify="right")
+    power = abs(selection.aggregation.transmit) ** 2
+    for k in range(min(selection.scores.size, DEVICE_ROWS)):
+        chosen = bool(selection.selected[k])
+        table.add_row(
+            str(k),
+            *(f"{values[k]:.2f}" for _, values in columns),
+            f"{selection.weights[k]:.4g}",
+            f"{selection.scores[k]:.4g}",
+            f"{power[k]:.3g}" if chosen else "",
+            "yes" if chosen else "-",
+        )
+    console.print(table)
+    if selection.scores.size > DEVICE_ROWS:
+        console.print(f"... and {selection.scores.size - DEVICE_ROWS} more; --json has all")
+
+
+# Entry ------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command; errors end in one line on stderr and exit code 2."""
+    try:
+        cli.main(
+            args=list(arguments) if arguments is not None else None,
+            prog_name="airpass",
+            standalone_mode=False,
+        )
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx is not None else "airpass"
+        _fail(f"{error.format_message()} (see {where} --help)")
+    except click.ClickException as error:
+        _fail(error.format_message())
+    except InvalidInput as error:
+        _fail(str(error))
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("airpass: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of a pipe (head, less) went away: not our error. Keep Python from
+        # complaining when it flushes standard output on the way out.
+        sys.stdout = None
+        sys.exit(0)
+
+
+def _fail(message: str) -> None:
+    click.echo("airpass: " + " ".join(message.split()), err=True)
+    sys.exit(2)

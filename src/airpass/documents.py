@@ -1,0 +1,88 @@
+"""Results as JSON documents, as described in docs/formats.md."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+
+from airpass import __version__
+from airpass.designing import Design
+from airpass.optim.types import Complex
+from airpass.registry import options_dict
+from airpass.selecting import Selection
+
+
+def selection_document(selection: Selection) -> dict[str, Any]:
+    """The result of `select`."""
+    return {
+        "method": {"name": selection.method, "options": options_dict(selection.options)},
+        **_common(selection),
+        "status": selection.status,
+        "work": dict(selection.work),
+        "seconds": selection.seconds,
+        "version": __version__,
+        "seed": selection.seed,
+    }
+
+
+def design_document(design: Design) -> dict[str, Any]:
+    """The result of `design`."""
+    return {
+        "scenario": design.scenario.to_dict(),
+        "method": {"name": design.method, **design.parts, "options": options_dict(design.options)},
+        "layout_m": None if design.layout is None else design.layout.tolist(),
+        "array_m": None if design.array is None else design.array.tolist(),
+        **_common(design.selection),
+        "trace": [
+            {
+                "iteration": step.iteration,
+                "selected_count": step.selected_count,
+                "weakest_score": step.weakest_score,
+                "seconds": step.seconds,
+                "best": step.best,
+            }
+            for step in design.trace
+        ],
+        "status": design.status,
+        "work": dict(design.work),
+        "seconds": design.seconds,
+        "version": __version__,
+        "seed": design.seed,
+    }
+
+
+def _common(selection: Selection) -> dict[str, Any]:
+    return {
+        "beam": _complex(selection.beam),
+        "weights": selection.weights.tolist(),
+        "budget": selection.budget,
+        "scores": selection.scores.tolist(),
+        "selected": selection.selected.tolist(),
+        "selected_count": selection.selected_count,
+        "mse": selection.mse,
+        "mse_threshold": selection.mse_threshold,
+        "denoising_factor": selection.aggregation.denoising_factor,
+        "transmit": _complex(selection.aggregation.transmit),
+    }
+
+
+def _complex(values: Complex) -> dict[str, list[float]]:
+    return {"re": values.real.tolist(), "im": values.imag.tolist()}
+
+
+def encode(document: Any) -> bytes:
+    """JSON text, where what is not a number (an error with nobody selected) is null."""
+    return (json.dumps(_plain(document), indent=2, allow_nan=False) + "\n").encode()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,1 @@
+"""Pictures. The only part that imports matplotlib."""

@@ -1,0 +1,187 @@
+"""A design from above: floor, waveguides, antennas and devices, and the scores as bars."""
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+
+from airpass.designing import Design
+from airpass.figures.style import BLUE, RC, VERMILLION, new_figure
+from airpass.optim.types import Real
+from airpass.selecting import Selection
+
+FLOOR_STEP_M = 0.05
+DECIBEL_SPAN = 30.0  # shading below the strongest point by more than this is all one shade
+ROOM_WIDTH_IN = 7.4  # what is left of the figure's 9 inches for the floor
+SCORES_HEIGHT_IN = 2.5
+MOST_LABELS = 24  # devices that are still numbered one by one
+
+
+def draw_design(design: Design) -> Figure:
+    """The room above, the scores below."""
+    left, right, bottom, top = _floor(design)
+    # The room keeps its proportions, so its height follows from the width it gets.
+    room_height = ROOM_WIDTH_IN * (top - bottom) / (right - left) + 1.0
+    with mpl.rc_context(RC):
+        figure = new_figure(9.0, room_height + SCORES_HEIGHT_IN)
+        room, bars = figure.subplots(2, 1, height_ratios=[room_height, SCORES_HEIGHT_IN])
+        _draw_room(figure, room, design)
+        draw_scores(bars, design.selection)
+    return figure
+
+
+def draw_selection(selection: Selection) -> Figure:
+    """The scores alone, for channels without a room."""
+    with mpl.rc_context(RC):
+        figure = new_figure(9.0, SCORES_HEIGHT_IN)
+        draw_scores(figure.subplots(), selection)
+    return figure
+
+
+def _floor(design: Design) -> tuple[float, float, float, float]:
+    """The part of the floor to show: waveguides and devices, and a metre around them."""
+    receiver, devices = design.scenario.receiver, design.scenario.devices
+    return (
+        min(0.0, float(devices.x_m.min())) - 1.0,
+        max(float(receiver.lengths.max()), float(devices.x_m.max())) + 1.0,
+        min(0.0, float(devices.y_m.min())) - 1.0,
+        max(float(receiver.waveguide_y.max()), float(devices.y_m.max())) + 1.0,
+    )
+
+
+def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
+    receiver, devices = design.scenario.receiver, design.scenario.devices
+    left, right, bottom, top = _floor(design)
+    x = np.arange(left, right, FLOOR_STEP_M)
+    y = np.arange(bottom, top, FLOOR_STEP_M)
+    level = 10.0 * np.log10(np.maximum(floor_gain(design, x, y), 1e-300))
+    peak = float(level.max())
+    image = axes.imshow(
+        level,
+        extent=(left, right, bottom, top),
+        origin="lower",
+        cmap="Greys",
+        vmin=peak - DECIBEL_SPAN,
+        vmax=peak + 12.0,  # keeps the darkest shade light enough for markers to stand out
+        aspect="equal",
+        interpolation="antialiased",
+        interpolation_stage="data",
+    )
+    bar = figure.colorbar(image, cax=axes.inset_axes((1.01, 0.0, 0.012, 1.0)))
+    bar.ax.set_ylim(peak - DECIBEL_SPAN, peak)
+    bar.set_label("receive gain |mᴴg(x, y)|², dB")
+    if design.layout is not None:
+        for length, height, positions in zip(
+            receiver.lengths, receiver.waveguide_y, design.layout, strict=True
+        ):
+            axes.plot([0.0, length], [height, height], color="black", lw=0.8, zorder=2)
+            axes.plot(positions, np.full(positions.size, height), "|", color="black", ms=9, mew=1.8, zorder=3)
+        axes.plot([], [], "|", color="black", ms=9, mew=1.8, label="antenna on its waveguide")
+    if design.array is not None:
+        axes.plot(design.array[:, 0], design.array[:, 1], "|", color="black", ms=9, mew=1.0, label="antenna")
+    chosen = design.selected
+    for mask, marker, colour, name in (
+        (chosen, "o", BLUE, "device, selected"),
+        (~chosen, "X", VERMILLION, "device, not selected"),
+    ):
+        axes.scatter(
+            devices.x_m[mask],
+            devices.y_m[mask],
+            s=42,
+            marker=marker,
+            color=colour,
+            edgecolor="white",
+            linewidth=0.8,
+            zorder=4,
+            label=name,
+        )
+    if devices.count <= MOST_LABELS:
+        _label_devices(axes, design, ROOM_WIDTH_IN * 72.0 / (right - left))
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set(xlabel="x, m", ylabel="y, m", xlim=(left, right), ylim=(bottom, top))
+    count = design.selected_count
+    error = f", MSE {design.mse:.3g} (limit {design.scenario.radio.mse_threshold:g})" if count else ""
+    axes.set_title(
+        f"{design.method}: {count} of {devices.count} devices at {design.scenario.radio.snr_db:g} dB{error}",
+        pad=22,
+    )
+    axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=3, handletextpad=0.4, columnspacing=1.4)
+
+
+def _label_devices(axes: Axes, design: Design, points_per_m: float) -> None:
+    """Number and score beside every device, on the first side where nothing is in the way."""
+    devices = design.scenario.devices
+    at = points_per_m * np.column_stack([devices.x_m, devices.y_m])
+    size = np.array([34.0, 11.0])  # of a label, in points
+    sides = ((0.0, 11.0), (0.0, -11.0), (24.0, 0.0), (-24.0, 0.0), (0.0, 22.0), (0.0, -22.0))
+    taken: list[Real] = []
+    for k in range(devices.count):
+        others = np.delete(at, k, axis=0)
+
+        def free(offset: tuple[float, float], k: int = k, others: Real = others) -> bool:
+            middle = at[k] + offset
+            on_label = any((np.abs(middle - label) < size).all() for label in taken)
+            return not on_label and not (np.abs(middle - others) < size / 2 + 4.0).all(axis=1).any()
+
+        offset = next((side for side in sides if free(side)), sides[0])
+        taken.append(at[k] + offset)
+        axes.annotate(
+            f"{k}: {design.scores[k]:.2g}",
+            (devices.x_m[k], devices.y_m[k]),
+            xytext=offset,
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            fontsize=7.5,
+            zorder=5,
+            bbox={"boxstyle": "round,pad=0.12", "fc": "white", "ec": "none", "alpha": 0.8},
+        )
+
+
+def draw_scores(axes: Axes, selection: Selection) -> None:
+    """Bars of the scores, strongest first, with the threshold of one."""
+    order = np.argsort(-selection.scores, kind="stable")
+    scores = selection.scores[order]
+    chosen = selection.selected[order]
+    place = np.arange(scores.size)
+    # Bars start at a floor below all scores: on a logarithmic axis there is no zero.
+    floor = min(0.1, float(scores.min()) * 0.7) if scores.min() > 0 else 1e-3
+    for mask, colour, hatch in ((chosen, BLUE, None), (~chosen, VERMILLION, "////")):
+        axes.bar(
+            place[mask],
+            scores[mask] - floor,
+            bottom=floor,
+            color=colour,
+            hatch=hatch,
+            edgecolor="white",
+            linewidth=0.3 if scores.size < 200 else 0.0,
+            width=0.85,
+        )
+    axes.axhline(1.0, color="black", lw=1.0, ls="--")
+    axes.annotate(
+        "threshold 1",
+        (1.0, 1.0),
+        xycoords=("axes fraction", "data"),
+        xytext=(3, 0),
+        textcoords="offset points",
+        ha="left",
+        va="center",
+        fontsize=8,
+        annotation_clip=False,
+    )
+    axes.set_yscale("log")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set_ylim(bottom=floor, top=max(2.0, float(scores.max()) * 1.3))
+    axes.set_xlim(-0.8, scores.size - 0.2)
+    axes.set(ylabel="score z", xlabel="device, strongest first")
+    ticks = place if scores.size <= 60 else place[:: max(1, scores.size // 20)]
+    axes.set_xticks(ticks, [str(k) for k in order[ticks]], fontsize=8 if scores.size <= MOST_LABELS else 6.5)
+    axes.tick_params(axis="x", length=0)
+
+
+def floor_gain(design: Design, x: Real, y: Real) -> Real:
+    """|m^H g(x, y)|^2 of a device of unit gain at every point of a grid, shape (y, x)."""
+    grid_x, grid_y = np.meshgrid(x, y)
+    return design.receive_gain(grid_x.ravel(), grid_y.ravel()).reshape(grid_x.shape)

@@ -1,0 +1,29 @@
+"""Writing files so that a reader never sees half of one."""
+
+import os
+import tempfile
+from pathlib import Path
+
+from airpass.errors import InvalidInput
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write `content` beside `path` and move it there in one step."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be written ({error.strerror})") from None
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        # mkstemp makes files private; give this one the permissions an ordinary open would.
+        mask = os.umask(0)
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
+        os.replace(temporary, path)
+    except BaseException as error:
+        Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise InvalidInput(f"{path}: cannot be written ({error.strerror})") from None
+        raise

@@ -1,0 +1,13 @@
+"""Geometry methods, one file each. `methods()` lists them."""
+
+import sys
+from functools import cache
+
+from airpass.geometry.base import GeometryMethod
+from airpass.registry import discover
+
+
+@cache
+def methods() -> dict[str, GeometryMethod]:
+    """Every geometry method by name."""
+    return discover(sys.modules[__name__], GeometryMethod)

@@ -1,0 +1,36 @@
+"""What a geometry method is: it moves the antennas for a given beam and set of devices."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from airpass.optim.types import Complex, Mask, Real
+from airpass.scenario import Scenario
+
+
+@dataclass(frozen=True, eq=False)
+class LayoutSearch:
+    """What a method found. `objective` is the weakest normalised gain before and after."""
+
+    layout: Real  # feasible, shape (M, N), metres
+    objective: tuple[float, float]  # min over the devices of |m^H g_k|^2/phi_k^2, eq. (54)
+    status: str  # "done", or what went wrong in words
+    work: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class GeometryMethod:
+    """A named method. `move(scenario, layout, beam, devices, options, rng)` starts at `layout`."""
+
+    name: str
+    summary: str
+    options: type
+    move: Callable[[Scenario, Real, Complex, Mask, Any, np.random.Generator], LayoutSearch]
+
+
+def weakest_gain(scenario: Scenario, layout: Real, beam: Complex, devices: Mask) -> float:
+    """min over the devices of |m^H g_k(L)|^2/phi_k^2, the objective of eq. (54)."""
+    received = np.conj(beam) @ scenario.uplink.channels(layout)[:, devices]
+    return float(np.min(np.abs(received / scenario.weights[devices]) ** 2))

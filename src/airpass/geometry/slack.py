@@ -1,0 +1,92 @@
+"""Antenna positions from unconstrained numbers, eqs. (69)-(75).
+
+Waveguide m has N+1 raw numbers u_{m,0..N}. Their softplus shares q_{m,i} divide the free
+length T_m = L_m - (N-1) gap among the N+1 spaces before, between and after the antennas, so
+order, range and least gap hold for any input. The map reaches the interior of the feasible
+set; the boundary only in the limit.
+"""
+
+import math
+
+import numpy as np
+
+from airpass.optim.jit import kernel
+from airpass.optim.types import Real
+
+# Shares below this are raised to it when a layout is inverted: softplus cannot reach zero.
+# The layout moves by no more than this share of the free length.
+SMALLEST_SHARE = 1e-9
+
+
+@kernel
+def layout_from_raw(raw: Real, room: Real, min_gap: float, layout: Real) -> None:
+    """l_{m,n} = T_m sum_{i<n} q_{m,i} + (n-1) gap, eq. (72), with q from eqs. (69), (71)."""
+    for m in range(raw.shape[0]):
+        total = 0.0
+        for i in range(raw.shape[1]):
+            total += _softplus(raw[m, i])
+        passed = 0.0
+        for n in range(layout.shape[1]):
+            passed += _softplus(raw[m, n])
+            layout[m, n] = room[m] * (passed / total) + n * min_gap
+
+
+@kernel
+def raw_gradient(raw: Real, room: Real, layout_gradient: Real, gradient: Real) -> None:
+    """Chain rule of eq. (75): from df/dl, shape (M, N), to df/du, shape (M, N+1).
+
+    dl_n/du_j = T sigmoid(u_j)/R (1[j < n] - C_n), R = sum_i r_i, C_n = sum_{i<n} q_i,
+    with antennas n = 1..N as in the paper.
+    """
+    antennas = layout_gradient.shape[1]
+    for m in range(raw.shape[0]):
+        total = 0.0
+        for i in range(antennas + 1):
+            total += _softplus(raw[m, i])
+        passed = 0.0
+        common = 0.0
+        after = 0.0
+        for n in range(antennas):
+            passed += _softplus(raw[m, n])
+            common += layout_gradient[m, n] * (passed / total)
+            after += layout_gradient[m, n]
+        for j in range(antennas + 1):
+            gradient[m, j] = room[m] * _sigmoid(raw[m, j]) / total * (after - common)
+            if j < antennas:
+                after -= layout_gradient[m, j]
+
+
+@kernel
+def _softplus(u: float) -> float:
+    return max(u, 0.0) + math.log1p(math.exp(-abs(u)))
+
+
+@kernel
+def _sigmoid(u: float) -> float:
+    e = math.exp(-abs(u))
+    return 1.0 / (1.0 + e) if u >= 0.0 else e / (1.0 + e)
+
+
+def positions(raw: Real, room: Real, min_gap: float) -> Real:
+    """The layout, shape (M, N), of raw numbers, shape (M, N+1)."""
+    layout = np.empty((raw.shape[0], raw.shape[1] - 1))
+    layout_from_raw(np.ascontiguousarray(raw, dtype=np.float64), room, float(min_gap), layout)
+    return layout
+
+
+def invert(layout: Real, room: Real, min_gap: float) -> Real:
+    """Raw numbers whose layout is `layout`, up to `SMALLEST_SHARE` at the boundary.
+
+    The map forgets the scale of r; it is fixed so that equal shares give u = 0.
+    """
+    waveguides, antennas = layout.shape
+    spread = layout - np.arange(antennas) * min_gap
+    edges = np.concatenate([np.zeros((waveguides, 1)), spread, room[:, None]], axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shares = np.diff(edges, axis=1) / room[:, None]
+    shares[room == 0.0] = 1.0  # no room: every share gives the same layout
+    shares = np.maximum(shares, SMALLEST_SHARE)
+    shares /= shares.sum(axis=1, keepdims=True)
+    r = shares * ((antennas + 1) * np.log(2.0))
+    raw: Real = np.where(r > 30.0, r, np.log(np.expm1(np.minimum(r, 30.0))))
+    return raw

@@ -1,0 +1,1 @@
+"""Optimisation on the complex sphere and along lines; knows nothing of radio."""

@@ -1,0 +1,190 @@
+"""Riemannian conjugate gradient on the complex sphere for functions of squared projections.
+
+It minimises f(z_1(m), ..., z_K(m)) over ||m|| = 1, where z_k = |h_k^H m|^2 and the h_k are
+the columns of an n x K matrix. Two such functions are known here, by `kind`:
+
+    SATURATING   sum_k w_k (1 - exp(-v_k/level)),  v_k = log(1 + exp(sharpness (1 - z_k)))/sharpness
+    SOFTMIN      -(soft minimum of the z_k at temperature `level`)
+
+A direction d costs one product b = H^H d; after that every trial step of the line search is
+O(K), as |h_k^H(m + t d)|^2 is a parabola in t, and the projections of the accepted point
+are a + t b. So an iteration is one product with H^H, one with H, and O(K) per trial.
+"""
+
+import numpy as np
+
+from airpass.optim import line_search, sphere
+from airpass.optim.jit import kernel
+from airpass.optim.softmin import softmin
+from airpass.optim.types import Complex, Real
+from airpass.optim.vector_math import exp, log
+
+SATURATING = 0
+SOFTMIN = 1
+
+# Why a run ended.
+CONVERGED = 0
+ITERATION_LIMIT = 1
+NO_DESCENT = 2  # no step along the steepest descent improves: a minimum to rounding
+
+
+@kernel
+def saturating(scores: Real, weights: Real, sharpness: float, level: float, slopes: Real) -> float:
+    """Value of SATURATING; `slopes` receives df/dz_k.
+
+    With p = 1/(1 + exp(sharpness (1 - z))), exp(-v/level) = p**(1/(sharpness level)) and
+    the derivative of v is -(1 - p), so that one exponential and one power serve for all.
+    """
+    power = 1.0 / (sharpness * level)
+    total = 0.0
+    for k in range(scores.size):
+        odds = exp(sharpness * (1.0 - scores[k]))
+        kept = exp(-power * log(1.0 + odds))
+        total += weights[k] * (1.0 - kept)
+        p = 1.0 / (1.0 + odds)
+        slopes[k] = -(weights[k] / level) * kept * (1.0 - p)
+    return total
+
+
+@kernel
+def evaluate(kind: int, scores: Real, weights: Real, sharpness: float, level: float, slopes: Real) -> float:
+    """Value of the objective `kind` and, in `slopes`, its derivative in every z_k."""
+    if kind == SATURATING:
+        return saturating(scores, weights, sharpness, level, slopes)
+    value = softmin(scores, level, slopes)
+    for k in range(scores.size):
+        slopes[k] = -slopes[k]
+    return -value
+
+
+@kernel
+def projections(columns_re: Real, columns_im: Real, point: Complex, out_re: Real, out_im: Real) -> None:
+    """h_k^H m for every k."""
+    out_re[:] = 0.0
+    out_im[:] = 0.0
+    for i in range(point.size):
+        x = point[i].real
+        y = point[i].imag
+        for k in range(out_re.size):
+            out_re[k] += columns_re[i, k] * x + columns_im[i, k] * y
+            out_im[k] += columns_re[i, k] * y - columns_im[i, k] * x
+
+
+@kernel
+def gradient(columns_re: Real, columns_im: Real, slopes: Real, a_re: Real, a_im: Real) -> Complex:
+    """Wirtinger gradient sum_k (df/dz_k) h_k h_k^H m, from the projections a_k = h_k^H m."""
+    result = np.empty(columns_re.shape[0], np.complex128)
+    for i in range(result.size):
+        re = 0.0
+        im = 0.0
+        for k in range(slopes.size):
+            re += slopes[k] * (columns_re[i, k] * a_re[k] - columns_im[i, k] * a_im[k])
+            im += slopes[k] * (columns_re[i, k] * a_im[k] + columns_im[i, k] * a_re[k])
+        result[i] = complex(re, im)
+    return result
+
+
+@kernel
+def minimise(
+    columns_re: Real,
+    columns_im: Real,
+    kind: int,
+    weights: Real,
+    sharpness: float,
+    level: float,
+    start: Complex,
+    first_step: float,
+    max_iterations: int,
+    tolerance: float,
+) -> tuple[Complex, float, int, int, int]:
+    """Polak-Ribiere+ conjugate gradient with Armijo backtracking from `start`.
+
+    Stops when two iterations in a row have each lowered the objective by less than
+    `tolerance` times its size. Returns the point, its value, the iterations, the number of
+    objective evaluations, and why it ended. The objective never rises.
+    """
+    count = columns_re.shape[1]
+    a_re = np.empty(count)
+    a_im = np.empty(count)
+    b_re = np.empty(count)
+    b_im = np.empty(count)
+    scores = np.empty(count)  # z at the current point
+    linear = np.empty(count)  # z(t) = (scores + t linear + t^2 square)/(1 + t^2 ||d||^2)
+    square = np.empty(count)
+    trial = np.empty(count)
+    slopes = np.empty(count)
+
+    point = start.copy()
+    projections(columns_re, columns_im, point, a_re, a_im)
+    for k in range(count):
+        scores[k] = a_re[k] * a_re[k] + a_im[k] * a_im[k]
+    value = evaluate(kind, scores, weights, sharpness, level, slopes)
+    evaluations = 1
+    grad = sphere.project(point, gradient(columns_re, columns_im, slopes, a_re, a_im))
+    grad_square = sphere.inner(grad, grad)
+    direction = -grad
+    steepest = True
+    step = first_step
+    idle = 0
+
+    for iteration in range(max_iterations):
+        rate = sphere.slope(direction, grad)
+        if not rate < 0.0:
+            if steepest:
+                return point, value, iteration, evaluations, CONVERGED
+            direction = -grad
+            steepest = True
+            rate = sphere.slope(direction, grad)
+        length_square = sphere.inner(direction, direction)
+        projections(columns_re, columns_im, direction, b_re, b_im)
+        for k in range(count):
+            linear[k] = 2.0 * (a_re[k] * b_re[k] + a_im[k] * b_im[k])
+            square[k] = b_re[k] * b_re[k] + b_im[k] * b_im[k]
+
+        accepted = False
+        lower = value
+        for _ in range(line_search.MAX_TRIALS):
+            # The direction is tangent, so the normalisation is exactly this.
+            shrink = 1.0 / (1.0 + step * step * length_square)
+            for k in range(count):
+                trial[k] = (scores[k] + step * (linear[k] + step * square[k])) * shrink
+            lower = evaluate(kind, trial, weights, sharpness, level, slopes)
+            evaluations += 1
+            if line_search.sufficient_decrease(value, lower, step, rate):
+                accepted = True
+                break
+            step = line_search.next_trial(value, lower, step, rate)
+        if not accepted:
+            if steepest:
+                return point, value, iteration, evaluations, NO_DESCENT
+            direction = -grad
+            steepest = True
+            step = first_step
+            # The slopes were overwritten by trials; the gradient itself is still current.
+            continue
+
+        shrink = np.sqrt(1.0 / (1.0 + step * step * length_square))
+        for k in range(count):
+            a_re[k] = (a_re[k] + step * b_re[k]) * shrink
+            a_im[k] = (a_im[k] + step * b_im[k]) * shrink
+            scores[k] = trial[k]
+        point = sphere.retract(point, direction, step)
+        gain = value - lower
+        value = lower
+        idle = idle + 1 if gain <= tolerance * abs(value) else 0
+        if idle >= 2:
+            return point, value, iteration + 1, evaluations, CONVERGED
+
+        new_grad = sphere.project(point, gradient(columns_re, columns_im, slopes, a_re, a_im))
+        new_square = sphere.inner(new_grad, new_grad)
+        carried = sphere.transport(point, grad)
+        mix = 0.0
+        if grad_square > 0.0:
+            mix = max(0.0, (new_square - sphere.inner(new_grad, carried)) / grad_square)
+        direction = sphere.transport(point, direction) * mix - new_grad
+        steepest = mix == 0.0
+        grad = new_grad
+        grad_square = new_square
+        step = line_search.first_trial(step)
+
+    return point, value, max_iterations, evaluations, ITERATION_LIMIT

@@ -1,0 +1,47 @@
+"""The complex unit sphere {m in C^n : ||m|| = 1} as a Riemannian manifold.
+
+The metric is the real inner product Re(x^H y). With gradients in the Wirtinger convention
+(derivative in m*, half the real gradient), the rate of change of f along a tangent vector
+d is 2 Re(d^H grad f): `slope` is the one place that says so.
+"""
+
+import numpy as np
+
+from airpass.optim.jit import kernel
+from airpass.optim.types import Complex
+
+
+@kernel
+def inner(x: Complex, y: Complex) -> float:
+    """Re(x^H y), the metric."""
+    total = 0.0
+    for i in range(x.size):
+        total += x[i].real * y[i].real + x[i].imag * y[i].imag
+    return total
+
+
+@kernel
+def project(point: Complex, vector: Complex) -> Complex:
+    """The tangent part of `vector` at `point`: v - m Re(m^H v)."""
+    tangent: Complex = vector - point * inner(point, vector)
+    return tangent
+
+
+@kernel
+def retract(point: Complex, direction: Complex, step: float) -> Complex:
+    """Normalised retraction (m + t d)/||m + t d||."""
+    moved = point + step * direction
+    unit: Complex = moved / np.sqrt(inner(moved, moved))
+    return unit
+
+
+@kernel
+def transport(arrival: Complex, vector: Complex) -> Complex:
+    """Carry a tangent vector to `arrival` by projecting it on the tangent space there."""
+    return project(arrival, vector)
+
+
+@kernel
+def slope(direction: Complex, gradient: Complex) -> float:
+    """Rate of change along `direction` of a function with Wirtinger gradient `gradient`."""
+    return 2.0 * inner(direction, gradient)

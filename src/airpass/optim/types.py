@@ -1,0 +1,10 @@
+"""Names for the array types that the package passes around."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Real: TypeAlias = NDArray[np.float64]
+Complex: TypeAlias = NDArray[np.complex128]
+Mask: TypeAlias = NDArray[np.bool_]

@@ -1,0 +1,21 @@
+"""Random streams keyed by purpose: what one part draws never shifts what another sees.
+
+Two schemes run with the same seed see the same devices, whatever else each of them draws.
+"""
+
+from enum import IntEnum
+
+import numpy as np
+
+
+class Purpose(IntEnum):
+    """What a stream is for. The numbers are part of every seeded result: never reuse one."""
+
+    DEVICES = 0  # positions and gains
+    SELECTION = 1  # random starts of a selection method
+    GEOMETRY = 2  # random choices of a geometry method
+
+
+def stream(seed: int, purpose: Purpose, *indices: int) -> np.random.Generator:
+    """The generator for one purpose (and trial, or round, ... in `indices`) under a seed."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(int(purpose), *indices)))

@@ -1,0 +1,387 @@
+"""Receiver, radio, devices and weights: everything a design is given.
+
+`Scenario.paper()` holds the values of the paper's section VI-A. A scenario file is TOML with
+one table per part; `Scenario.load` and `Scenario.save` read and write it.
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import tomli_w
+
+from airpass import aircomp, checks
+from airpass.channel.colocated import AXES, ColocatedArray, line_array
+from airpass.channel.pass_uplink import PassUplink
+from airpass.errors import InvalidInput
+from airpass.files import write_atomically
+from airpass.optim.types import Complex, Real
+from airpass.randomness import Purpose, stream
+
+T = TypeVar("T")
+
+MNIST_TRAINING_IMAGES = 60_000  # what K devices share evenly when no sample counts are given
+MIN_RELATIVE_GAP = 1e-9  # slack for rounding when a layout is checked, as a share of length
+
+NORMALISATIONS = ("share", "count")
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """The waveguides and their antennas, eqs. (2)-(8)."""
+
+    waveguides: int = 5  # M; figures 2, 3, 7, 8
+    antennas: int = 5  # N per waveguide; figures 2, 3, 6, 8
+    length_m: float | tuple[float, ...] = 40.0  # L_m, one for all or one each; section VI-A
+    spacing_m: float = 2.0  # d between waveguides; section VI-A
+    height_m: float = 4.0  # a; section VI-A
+    min_gap_m: float = 0.95  # least distance of neighbours on a waveguide; section VI-A
+
+    def __post_init__(self) -> None:
+        checks.whole("receiver.waveguides", self.waveguides, 1)
+        checks.whole("receiver.antennas", self.antennas, 1)
+        checks.positive("receiver.spacing_m", self.spacing_m)
+        checks.positive("receiver.height_m", self.height_m)
+        checks.at_least("receiver.min_gap_m", self.min_gap_m, 0.0)
+        if isinstance(self.length_m, tuple | list):
+            lengths = tuple(checks.positive("receiver.length_m", value) for value in self.length_m)
+            if len(lengths) != self.waveguides:
+                raise InvalidInput(
+                    f"receiver.length_m has {len(lengths)} entries: must be one number, "
+                    f"or one for each of the {self.waveguides} waveguides"
+                )
+            object.__setattr__(self, "length_m", lengths)
+        else:
+            checks.positive("receiver.length_m", self.length_m)
+        shortest = float(self.lengths.min())
+        needed = (self.antennas - 1) * self.min_gap_m
+        if shortest < needed:
+            raise InvalidInput(
+                f"receiver.length_m = {shortest:g}: {self.antennas} antennas {self.min_gap_m:g} m apart "
+                f"need at least {needed:g} m (room T_m = L_m - (N-1) min_gap_m must be >= 0)"
+            )
+
+    @property
+    def lengths(self) -> Real:
+        """L_m of every waveguide, in metres."""
+        return np.broadcast_to(np.asarray(self.length_m, dtype=np.float64), (self.waveguides,)).copy()
+
+    @property
+    def room(self) -> Real:
+        """T_m = L_m - (N-1) min_gap of every waveguide, eq. (70), in metres."""
+        return self.lengths - (self.antennas - 1) * self.min_gap_m
+
+    @property
+    def waveguide_y(self) -> Real:
+        """(m-1) d, in metres, eq. (2)."""
+        return np.arange(self.waveguides, dtype=np.float64) * float(self.spacing_m)
+
+    @property
+    def centre(self) -> Real:
+        """Midpoint of the structure, [x, y, z] in metres."""
+        return np.array([self.lengths.max() / 2.0, float(self.waveguide_y.mean()), self.height_m])
+
+
+@dataclass(frozen=True)
+class Radio:
+    """Power, noise and propagation."""
+
+    snr_db: float = 10.0  # P0/sigma^2; figures 2-7
+    mse_threshold: float = 0.03  # eps; section VI-A
+    wavelength_m: float = 0.125  # lambda; section VI-A
+    refractive_index: float = 1.45  # i_ref; section VI-A
+    path_gain: float = 1.0  # xi; section VI-A
+    power: float = 1.0  # P0; section VI-A
+
+    def __post_init__(self) -> None:
+        checks.number("radio.snr_db", self.snr_db)
+        checks.positive("radio.mse_threshold", self.mse_threshold)
+        checks.positive("radio.wavelength_m", self.wavelength_m)
+        checks.at_least("radio.refractive_index", self.refractive_index, 1.0)
+        checks.positive("radio.path_gain", self.path_gain)
+        checks.positive("radio.power", self.power)
+
+    @property
+    def noise_power(self) -> float:
+        """sigma^2 = P0/SNR."""
+        return float(self.power / 10.0 ** (self.snr_db / 10.0))
+
+    @property
+    def budget(self) -> float:
+        """Gamma = P0 eps/sigma^2, eq. (24)."""
+        return aircomp.budget(self.power, self.mse_threshold, self.noise_power)
+
+
+@dataclass(frozen=True)
+class DeviceDraw:
+    """How devices are drawn when their positions are not given."""
+
+    count: int = 10  # K; figures 2, 3, 6-8
+    seed: int = 0
+    x_range_m: tuple[float, float] = (4.0, 40.0)  # section VI-A
+    y_range_m: tuple[float, float] = (2.0, 10.0)  # section VI-A
+    gain_range: tuple[float, float] = (0.8, 1.2)  # of gamma_k; section VI-A
+
+    def __post_init__(self) -> None:
+        checks.whole("devices.count", self.count, 1)
+        checks.whole("devices.seed", self.seed, 0)
+        for name in ("x_range_m", "y_range_m", "gain_range"):
+            given = getattr(self, name)
+            label = f"devices.{name}"
+            if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
+                raise InvalidInput(f"{label} = {given!r}: must be two numbers, low and high")
+            low, high = (checks.number(label, value) for value in given)
+            if low > high:
+                raise InvalidInput(f"{label} = [{low:g}, {high:g}]: low must not exceed high")
+            object.__setattr__(self, name, (low, high))
+        checks.positive("devices.gain_range", self.gain_range[0])
+
+    def draw(self) -> "Devices":
+        """Uniform positions and gains; the samples of MNIST shared evenly."""
+        rng = stream(self.seed, Purpose.DEVICES)
+        share = max(1, round(MNIST_TRAINING_IMAGES / self.count))
+        return Devices(
+            x_m=rng.uniform(*self.x_range_m, self.count),
+            y_m=rng.uniform(*self.y_range_m, self.count),
+            gain=rng.uniform(*self.gain_range, self.count),
+            samples=np.full(self.count, share),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Devices:
+    """Where the devices are on the floor, how strong, and how much data each holds."""
+
+    x_m: Real  # x_k, shape (K,)
+    y_m: Real  # y_k
+    gain: Real  # gamma_k > 0
+    samples: Real  # |D_k| > 0
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            label = f"devices.{item.name}"
+            given = getattr(self, item.name)
+            try:
+                values = np.array(given, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise InvalidInput(f"{label} = {given!r}: must be a list of numbers") from None
+            if values.ndim != 1 or values.size == 0:
+                raise InvalidInput(f"{label}: must be a list of at least one number, one for each device")
+            if values.size != np.size(self.x_m):
+                raise InvalidInput(
+                    f"{label} has {values.size} entries but devices.x_m has {np.size(self.x_m)}: "
+                    "all four lists must have one entry for each device"
+                )
+            bad = np.flatnonzero(~np.isfinite(values))
+            if bad.size:
+                raise InvalidInput(f"{label}[{bad[0]}] = {values[bad[0]]}: must be finite")
+            if item.name in ("gain", "samples"):
+                bad = np.flatnonzero(values <= 0)
+                if bad.size:
+                    raise InvalidInput(f"{label}[{bad[0]}] = {values[bad[0]]:g}: must be > 0")
+            values.flags.writeable = False
+            object.__setattr__(self, item.name, values)
+
+    @property
+    def count(self) -> int:
+        """K."""
+        return int(self.x_m.size)
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """How sample counts become the weights phi_k.
+
+    `share` is |D_k|/sum_j |D_j|. `count` is |D_k|, as printed in the paper, under which
+    no device can meet an error threshold of 0.03 (see docs/deviations.md).
+    """
+
+    normalisation: str = "share"
+
+    def __post_init__(self) -> None:
+        checks.one_of("weights.normalisation", self.normalisation, NORMALISATIONS)
+
+    def weights(self, samples: Real) -> Real:
+        """phi_k."""
+        return samples / samples.sum() if self.normalisation == "share" else samples.copy()
+
+
+@dataclass(frozen=True, eq=False)
+class Scenario:
+    """One receiver, one radio and one set of devices."""
+
+    receiver: Receiver = field(default_factory=Receiver)
+    radio: Radio = field(default_factory=Radio)
+    devices: Devices = field(default_factory=lambda: DeviceDraw().draw())
+    weighting: Weighting = field(default_factory=Weighting)
+
+    @classmethod
+    def paper(
+        cls,
+        devices: int = 10,
+        waveguides: int = 5,
+        antennas: int = 5,
+        snr_db: float = 10.0,
+        seed: int = 0,
+    ) -> "Scenario":
+        """The paper's set-up; the defaults are those of its figures 2 and 3."""
+        return cls(
+            receiver=Receiver(waveguides=waveguides, antennas=antennas),
+            radio=Radio(snr_db=snr_db),
+            devices=DeviceDraw(count=devices, seed=seed).draw(),
+        )
+
+    # Physics -------------------------------------------------------------------------
+
+    @cached_property
+    def weights(self) -> Real:
+        """phi_k, shape (K,)."""
+        return self.weighting.weights(self.devices.samples)
+
+    @property
+    def budget(self) -> float:
+        """Gamma, eq. (24)."""
+        return self.radio.budget
+
+    @cached_property
+    def uplink(self) -> PassUplink:
+        """The pinching-antenna channel with all but the antenna positions filled in."""
+        return PassUplink(
+            device_x=self.devices.x_m,
+            device_y=self.devices.y_m,
+            gain=self.devices.gain,
+            waveguide_y=self.receiver.waveguide_y,
+            height=float(self.receiver.height_m),
+            wavelength=float(self.radio.wavelength_m),
+            refractive_index=float(self.radio.refractive_index),
+            path_gain=float(self.radio.path_gain),
+        )
+
+    def channels(self, layout: Real) -> Complex:
+        """G(L), complex, shape (M, K), eq. (12)."""
+        return self.uplink.channels(self.checked_layout(layout))
+
+    def colocated(self, antennas: int, axis: str = "x") -> ColocatedArray:
+        """A half-wavelength line of antennas at the midpoint of the structure."""
+        checks.whole("antennas", antennas, 1)
+        checks.one_of("axis", axis, AXES)
+        return ColocatedArray(
+            positions=line_array(self.receiver.centre, antennas, self.radio.wavelength_m / 2.0, axis),
+            device_x=self.devices.x_m,
+            device_y=self.devices.y_m,
+            gain=self.devices.gain,
+            wavelength=float(self.radio.wavelength_m),
+            path_gain=float(self.radio.path_gain),
+        )
+
+    def uniform_layout(self) -> Real:
+        """Antennas evenly spaced on every waveguide, equal slack everywhere; shape (M, N)."""
+        order = np.arange(self.receiver.antennas)
+        slack = self.receiver.room[:, None] * (order + 1) / (self.receiver.antennas + 1)
+        layout: Real = slack + order * self.receiver.min_gap_m
+        return layout
+
+    def checked_layout(self, layout: Any) -> Real:
+        """`layout` as an (M, N) array, if it is in range and keeps the gaps (eqs. 6-8)."""
+        values = np.asarray(layout, dtype=np.float64)
+        shape = (self.receiver.waveguides, self.receiver.antennas)
+        if values.shape != shape:
+            raise InvalidInput(f"layout has shape {values.shape}: must be {shape}, one row a waveguide")
+        if not np.isfinite(values).all():
+            raise InvalidInput("layout holds a value that is not finite")
+        lengths = self.receiver.lengths
+        slack = MIN_RELATIVE_GAP * lengths
+        for m, positions in enumerate(values):
+            if positions[0] < -slack[m] or positions[-1] > lengths[m] + slack[m]:
+                raise InvalidInput(
+                    f"layout[{m}] runs from {positions[0]:g} to {positions[-1]:g} m: "
+                    f"must stay within 0 and {lengths[m]:g} m"
+                )
+            gaps = np.diff(positions)
+            if gaps.size and gaps.min() < self.receiver.min_gap_m - slack[m]:
+                raise InvalidInput(
+                    f"layout[{m}] has neighbours {gaps.min():g} m apart: must be in rising order, "
+                    f"at least {self.receiver.min_gap_m:g} m apart"
+                )
+        return values
+
+    # Files ---------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every value as used, with the devices as explicit lists."""
+        receiver = asdict(self.receiver)
+        if isinstance(receiver["length_m"], tuple):
+            receiver["length_m"] = list(receiver["length_m"])
+        devices = {item.name: getattr(self.devices, item.name).tolist() for item in fields(Devices)}
+        devices["samples"] = [int(n) if n.is_integer() else n for n in devices["samples"]]
+        return {
+            "receiver": receiver,
+            "radio": asdict(self.radio),
+            "devices": devices,
+            "weights": asdict(self.weighting),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Scenario":
+        """The scenario of nested tables, as in a scenario file; absent keys take defaults."""
+        checks.known_keys("", data, ("receiver", "radio", "devices", "weights"))
+        for name, table in data.items():
+            if not isinstance(table, Mapping):
+                raise InvalidInput(f"{name} = {table!r}: must be a table of keys")
+        return cls(
+            receiver=_build(Receiver, "receiver", data.get("receiver", {})),
+            radio=_build(Radio, "radio", data.get("radio", {})),
+            devices=_devices(data.get("devices", {})),
+            weighting=_build(Weighting, "weights", data.get("weights", {})),
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Scenario":
+        """Read a scenario file."""
+        return cls.from_dict(read_tables(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write a scenario file, devices as explicit lists."""
+        write_atomically(Path(path), tomli_w.dumps(self.to_dict()).encode())
+
+    def with_radio(self, **changes: Any) -> "Scenario":
+        """The same scenario with other radio values, for sweeps."""
+        return replace(self, radio=replace(self.radio, **changes))
+
+
+def read_tables(path: str | Path) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read ({error.strerror})") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path}: not valid TOML: {error}") from None
+
+
+def _build(kind: type[T], section: str, table: Mapping[str, Any]) -> T:
+    names = [item.name for item in fields(kind)]  # type: ignore[arg-type]
+    checks.known_keys(section, table, names)
+    return kind(**table)
+
+
+def _devices(table: Mapping[str, Any]) -> Devices:
+    given = [item.name for item in fields(Devices)]
+    drawn = [item.name for item in fields(DeviceDraw)]
+    checks.known_keys("devices", table, (*drawn, *given))
+    lists = [name for name in given if name in table]
+    if not lists:
+        return _build(DeviceDraw, "devices", table).draw()
+    if mixed := [name for name in drawn if name in table]:
+        raise InvalidInput(
+            f"devices.{mixed[0]} stands beside devices.{lists[0]}: devices are either drawn "
+            f"({', '.join(drawn)}) or given ({', '.join(given)}), not both"
+        )
+    if missing := [name for name in given if name not in table]:
+        raise InvalidInput(f"devices.{missing[0]} is missing: give all of {', '.join(given)}")
+    return Devices(**table)

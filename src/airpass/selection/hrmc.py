@@ -1,0 +1,239 @@
+"""HRMC, Algorithm 1: homotopy-Riemannian margin consolidation.
+
+It looks for the beam m on the complex unit sphere under which most devices are feasible,
+z_k(m) = |h_k^H m|^2 >= 1 with h_k = sqrt(Gamma) g_k/phi_k (eqs. 28-31), in two stages: a
+smooth count of the infeasible devices is minimised while it is sharpened (eqs. 33-41), then
+the weakest score among the devices that are feasible, or nearly, is raised (eqs. 42-46).
+
+| paper                  | here                                          |
+|------------------------|-----------------------------------------------|
+| beta, kappa_beta, beta_max | `sharpness`, `sharpness_growth`, `sharpness_max` |
+| mu, kappa_mu, mu_min   | `level`, `level_shrink`, `level_min`          |
+| w_k, eps_w             | `reweights`, `reweight_floor`                 |
+| delta, tau_m           | `margin`, `margin_temperature`                |
+| m-bar, S-bar           | `searched`, counted by `searched_count`       |
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from airpass import checks
+from airpass.optim import conjugate_gradient as cg
+from airpass.optim.jit import kernel
+from airpass.optim.schedules import grow, shrink
+from airpass.optim.types import Complex, Real
+from airpass.selection.base import BeamSearch, SelectionMethod
+
+
+@dataclass(frozen=True)
+class HrmcOptions:
+    """Sources: P is section VI-A of the paper; "ours" is measured in docs/tuning.md."""
+
+    sharpness: float = 10.0  # beta at the start; P
+    sharpness_growth: float = 10.0  # kappa_beta; ours
+    sharpness_max: float = 100.0  # beta_max; P
+    level: float = 0.08  # mu at the start; P
+    level_shrink: float = 1.1  # kappa_mu; ours
+    level_min: float = 0.01  # mu_min; P
+    reweight_floor: float = 0.1  # eps_w; ours
+    margin: float = 0.3  # delta; ours
+    margin_temperature: float = 0.01  # tau_m; P
+    initial_step: float = 3e-2  # P
+    stage_iterations: int = 100  # conjugate-gradient iterations a stage; ours
+    max_stages: int = 40  # homotopy steps; ours
+    tolerance: float = 1e-6  # relative decrease that ends a stage; ours
+    starts: int = 1  # the eigenvector, then random beams; the paper has one
+
+    def __post_init__(self) -> None:
+        for name in ("sharpness", "level", "level_min", "reweight_floor", "margin_temperature"):
+            checks.positive(name, getattr(self, name))
+        checks.positive("initial_step", self.initial_step)
+        checks.at_least("sharpness_max", self.sharpness_max, self.sharpness)
+        checks.at_least("level", self.level, self.level_min)
+        for name in ("sharpness_growth", "level_shrink"):
+            checks.above(name, getattr(self, name), 1.0)
+        checks.between("margin", self.margin, 0.0, 1.0)
+        checks.between("tolerance", self.tolerance, 0.0, 1.0)
+        checks.whole("stage_iterations", self.stage_iterations, 1)
+        checks.whole("max_stages", self.max_stages, 1)
+        checks.whole("starts", self.starts, 1)
+
+
+@kernel
+def reweights(scores: Real, sharpness: float, floor: float) -> Real:
+    """w_k = 1/(v_k + eps_w) with the softplus violation v_k of eq. (33): eq. (41)."""
+    result = np.empty(scores.size)
+    for k in range(scores.size):
+        t = sharpness * (1.0 - scores[k])
+        softplus = max(t, 0.0) + np.log1p(np.exp(-abs(t)))
+        result[k] = 1.0 / (softplus / sharpness + floor)
+    return result
+
+
+@kernel
+def _scores(columns_re: Real, columns_im: Real, beam: Complex) -> Real:
+    re = np.empty(columns_re.shape[1])
+    im = np.empty(columns_re.shape[1])
+    cg.projections(columns_re, columns_im, beam, re, im)
+    return re * re + im * im
+
+
+@kernel
+def _tally(scores: Real) -> tuple[int, float]:
+    """How many devices are feasible, and the weakest score among them (best of all if none)."""
+    count = 0
+    weakest = np.inf
+    strongest = 0.0
+    for k in range(scores.size):
+        strongest = max(strongest, scores[k])
+        if scores[k] >= 1.0:
+            count += 1
+            weakest = min(weakest, scores[k])
+    return count, weakest if count > 0 else strongest
+
+
+@kernel
+def _algorithm_1(
+    columns_re: Real,
+    columns_im: Real,
+    start: Complex,
+    sharpness: float,
+    sharpness_growth: float,
+    sharpness_max: float,
+    level: float,
+    level_shrink: float,
+    level_min: float,
+    reweight_floor: float,
+    margin: float,
+    margin_temperature: float,
+    initial_step: float,
+    stage_iterations: int,
+    max_stages: int,
+    tolerance: float,
+) -> tuple[Complex, int, float, int, int, int]:
+    """Algorithm 1 from one start: beam, count, weakest score; stages, iterations, evaluations."""
+    searched = start.copy()  # line 1
+    weights = np.ones(columns_re.shape[1])  # line 3
+    iterations = 0
+    evaluations = 0
+    stages = 0
+    previous_count = -1
+    previous_weakest = 0.0
+    while stages < max_stages:  # line 4
+        searched, _, used, tried, _ = cg.minimise(  # line 5
+            columns_re,
+            columns_im,
+            cg.SATURATING,
+            weights,
+            sharpness,
+            level,
+            searched,
+            initial_step,
+            stage_iterations,
+            tolerance,
+        )
+        stages += 1
+        iterations += used
+        evaluations += tried
+        scores = _scores(columns_re, columns_im, searched)
+        count, weakest = _tally(scores)
+        # line 8: the surrogate is at its sharpest and the feasible set has settled.
+        if sharpness == sharpness_max and level == level_min:
+            settled = abs(weakest - previous_weakest) <= 1e-3 * abs(weakest)
+            if count == previous_count and settled:
+                break
+        previous_count, previous_weakest = count, weakest
+        weights = reweights(scores, sharpness, reweight_floor)  # line 6
+        sharpness = grow(sharpness, sharpness_growth, sharpness_max)  # line 7
+        level = shrink(level, 1.0 / level_shrink, level_min)
+
+    scores = _scores(columns_re, columns_im, searched)
+    searched_count, searched_weakest = _tally(scores)  # line 9
+    active = np.flatnonzero(scores >= 1.0 - margin)  # line 10
+    if active.size == 0:  # lines 11, 15
+        return searched, searched_count, searched_weakest, stages, iterations, evaluations
+    active_re = np.empty((columns_re.shape[0], active.size))
+    active_im = np.empty((columns_re.shape[0], active.size))
+    for i in range(columns_re.shape[0]):
+        for j in range(active.size):
+            active_re[i, j] = columns_re[i, active[j]]
+            active_im[i, j] = columns_im[i, active[j]]
+    consolidated, _, used, tried, _ = cg.minimise(  # line 12
+        active_re,
+        active_im,
+        cg.SOFTMIN,
+        weights,
+        0.0,
+        margin_temperature,
+        searched,
+        initial_step,
+        stage_iterations,
+        tolerance,
+    )
+    iterations += used
+    evaluations += tried
+    count, weakest = _tally(_scores(columns_re, columns_im, consolidated))  # line 13
+    if count >= searched_count:  # line 14
+        return consolidated, count, weakest, stages, iterations, evaluations
+    return searched, searched_count, searched_weakest, stages, iterations, evaluations
+
+
+def dominant_eigenvector(effective: Complex) -> Complex:
+    """Unit eigenvector of sum_k Q_k for its largest eigenvalue: where Algorithm 1 starts."""
+    _, vectors = np.linalg.eigh(effective @ effective.conj().T)
+    start: Complex = np.ascontiguousarray(vectors[:, -1])
+    return start
+
+
+def random_beams(count: int, dimension: int, rng: np.random.Generator) -> Complex:
+    """Unit beams, uniform on the sphere; shape (count, dimension)."""
+    beams = rng.standard_normal((count, dimension)) + 1j * rng.standard_normal((count, dimension))
+    unit: Complex = beams / np.linalg.norm(beams, axis=1, keepdims=True)
+    return unit
+
+
+def search(effective: Complex, options: HrmcOptions, rng: np.random.Generator) -> BeamSearch:
+    """Algorithm 1 from every start; the beam with most devices, then the best weakest score."""
+    columns_re = np.ascontiguousarray(effective.real)
+    columns_im = np.ascontiguousarray(effective.imag)
+    starts = [dominant_eigenvector(effective)]
+    starts += list(random_beams(options.starts - 1, effective.shape[0], rng))
+    best: tuple[Complex, int, float] | None = None
+    stages = iterations = evaluations = 0
+    for start in starts:
+        beam, count, weakest, *work = _algorithm_1(
+            columns_re,
+            columns_im,
+            start,
+            float(options.sharpness),
+            float(options.sharpness_growth),
+            float(options.sharpness_max),
+            float(options.level),
+            float(options.level_shrink),
+            float(options.level_min),
+            float(options.reweight_floor),
+            float(options.margin),
+            float(options.margin_temperature),
+            float(options.initial_step),
+            options.stage_iterations,
+            options.max_stages,
+            float(options.tolerance),
+        )
+        stages, iterations, evaluations = stages + work[0], iterations + work[1], evaluations + work[2]
+        if best is None or (count, weakest) > best[1:]:
+            best = (beam, count, weakest)
+    assert best is not None
+    return BeamSearch(
+        beam=best[0],
+        status="done",
+        work={"stages": stages, "iterations": iterations, "evaluations": evaluations},
+    )
+
+
+METHOD = SelectionMethod(
+    name="hrmc",
+    summary="Algorithm 1: smooth count on the complex sphere, then margin consolidation",
+    options=HrmcOptions,
+    search=search,
+)
