@@ -17,11 +17,11 @@ from airpass.scenario import Scenario
 
 # What is compared: the paper's method, and its selection alone on antennas that stay put.
 SCHEMES: tuple[tuple[str, dict[str, str]], ...] = (
-    ("hrmc-fixed", {"selection": "hrmc", "geometry": "fixed"}),
+    ("hrmc+fixed", {"selection": "hrmc", "geometry": "fixed"}),
     ("airpass", {"method": "airpass"}),
 )
 WHAT = {
-    "hrmc-fixed": "devices and beam by HRMC, antennas evenly spaced",
+    "hrmc+fixed": "devices and beam by HRMC, antennas evenly spaced",
     "airpass": "devices and beam by HRMC, antennas moved by HAGO (the paper's method)",
 }
 
@@ -79,6 +79,7 @@ _TEMPLATE = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined
   table { border-collapse: collapse; margin: 1rem 0; }
   th, td { padding: .3rem .9rem; border-bottom: 1px solid #ccc; text-align: right; }
   th:first-child, td:first-child, td:last-child, th:last-child { text-align: left; }
+  td:first-child { white-space: nowrap; }
   img { width: 100%; height: auto; }
   footer { color: #666; margin-top: 2rem; font-size: .9rem; }
 </style>

@@ -25,7 +25,7 @@ from airpass.randomness import Purpose, stream
 T = TypeVar("T")
 
 MNIST_TRAINING_IMAGES = 60_000  # what K devices share evenly when no sample counts are given
-MIN_RELATIVE_GAP = 1e-9  # slack for rounding when a layout is checked, as a share of length
+ROUNDING = 1e-9  # slack for rounding when lengths are compared, relative
 
 NORMALISATIONS = ("share", "count")
 
@@ -59,7 +59,7 @@ class Receiver:
             checks.positive("receiver.length_m", self.length_m)
         shortest = float(self.lengths.min())
         needed = (self.antennas - 1) * self.min_gap_m
-        if shortest < needed:
+        if shortest < needed * (1.0 - ROUNDING):
             raise InvalidInput(
                 f"receiver.length_m = {shortest:g}: {self.antennas} antennas {self.min_gap_m:g} m apart "
                 f"need at least {needed:g} m (room T_m = L_m - (N-1) min_gap_m must be >= 0)"
@@ -73,7 +73,7 @@ class Receiver:
     @property
     def room(self) -> Real:
         """T_m = L_m - (N-1) min_gap of every waveguide, eq. (70), in metres."""
-        return self.lengths - (self.antennas - 1) * self.min_gap_m
+        return np.maximum(self.lengths - (self.antennas - 1) * self.min_gap_m, 0.0)
 
     @property
     def waveguide_y(self) -> Real:
@@ -294,7 +294,7 @@ class Scenario:
         if not np.isfinite(values).all():
             raise InvalidInput("layout holds a value that is not finite")
         lengths = self.receiver.lengths
-        slack = MIN_RELATIVE_GAP * lengths
+        slack = ROUNDING * lengths
         for m, positions in enumerate(values):
             if positions[0] < -slack[m] or positions[-1] > lengths[m] + slack[m]:
                 raise InvalidInput(

@@ -16,6 +16,8 @@ from airpass.optim.types import Real
 # Shares below this are raised to it when a layout is inverted: softplus cannot reach zero.
 # The layout moves by no more than this share of the free length.
 SMALLEST_SHARE = 1e-9
+# Softplus underflows to zero below this, and a waveguide whose shares are all zero has no layout.
+LOWEST_RAW = -700.0
 
 
 @kernel
@@ -58,6 +60,7 @@ def raw_gradient(raw: Real, room: Real, layout_gradient: Real, gradient: Real) -
 
 @kernel
 def _softplus(u: float) -> float:
+    u = max(u, LOWEST_RAW)
     return max(u, 0.0) + math.log1p(math.exp(-abs(u)))
 
 

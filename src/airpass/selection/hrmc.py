@@ -187,8 +187,12 @@ def dominant_eigenvector(effective: Complex) -> Complex:
 
 
 def random_beams(count: int, dimension: int, rng: np.random.Generator) -> Complex:
-    """Unit beams, uniform on the sphere; shape (count, dimension)."""
-    beams = rng.standard_normal((count, dimension)) + 1j * rng.standard_normal((count, dimension))
+    """Unit beams, uniform on the sphere; shape (count, dimension).
+
+    Drawn one after the other, so that more beams begin with the same ones.
+    """
+    parts = rng.standard_normal((count, 2, dimension))
+    beams = parts[:, 0] + 1j * parts[:, 1]
     unit: Complex = beams / np.linalg.norm(beams, axis=1, keepdims=True)
     return unit
 

@@ -1,0 +1,153 @@
+"""Algorithm 3 and every named design, checked by arithmetic that shares no code with them."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airpass import Design, InvalidInput, Scenario, design, designs
+from airpass.designing import method_named
+from airpass.designs.base import Step
+from airpass.documents import design_document, encode
+from independent import check_design
+
+
+def document(result: Design) -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(encode(design_document(result)))
+    return loaded
+
+
+@pytest.mark.parametrize("method", sorted(designs.methods()))
+@pytest.mark.parametrize(
+    "sizes",
+    [(10, 5, 5, 10.0), (50, 10, 10, 0.0), (1, 3, 2, 10.0), (6, 1, 4, 10.0), (6, 4, 1, 15.0)],
+    ids=["paper-small", "paper-large", "one-device", "one-waveguide", "one-antenna"],
+)
+def test_results_stand_up_to_independent_arithmetic(method: str, sizes: tuple[int, int, int, float]) -> None:
+    count, waveguides, antennas, snr_db = sizes
+    check_design(document(design(Scenario.paper(count, waveguides, antennas, snr_db, 3), method)))
+
+
+@pytest.mark.parametrize("method", sorted(designs.methods()))
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"radio": {"snr_db": -60.0}}, 0),
+        ({"radio": {"snr_db": 60.0}}, 8),
+        ({"receiver": {"antennas": 3, "waveguides": 2, "length_m": 1.9}}, None),
+        ({"receiver": {"waveguides": 3, "length_m": [10.0, 20.0, 30.0]}}, None),
+        ({"weights": {"normalisation": "count"}}, 0),
+    ],
+    ids=["nobody", "everybody", "no-room", "unequal-lengths", "weights-as-printed"],
+)
+def test_edges(method: str, change: dict[str, Any], expected: int | None) -> None:
+    result = design(Scenario.from_dict({"devices": {"count": 8, "seed": 2}, **change}), method)
+    check_design(document(result))
+    if expected is not None:
+        assert result.selected_count == expected
+
+
+def test_unequal_weights_over_a_thousand() -> None:
+    samples = np.geomspace(1, 1000, 12).round()
+    base = Scenario.paper(12, 5, 5, 10.0, 4).to_dict()
+    base["devices"]["samples"] = samples.tolist()
+    check_design(document(design(Scenario.from_dict(base))))
+
+
+@settings(max_examples=15)
+@given(
+    st.integers(1, 12), st.integers(1, 4), st.integers(1, 4), st.floats(-20.0, 30.0), st.integers(0, 10_000)
+)
+def test_any_small_scenario(count: int, waveguides: int, antennas: int, snr_db: float, seed: int) -> None:
+    check_design(document(design(Scenario.paper(count, waveguides, antennas, snr_db, seed))))
+
+
+class TestAlternation:
+    def test_returns_the_best_visited(self) -> None:
+        for seed in range(5):
+            result = design(Scenario.paper(seed=seed))
+            best = max(result.trace, key=lambda step: (step.selected_count, step.weakest_score))
+            assert result.selected_count == best.selected_count
+            assert result.selection.weakest_score == pytest.approx(best.weakest_score, rel=1e-9)
+
+    def test_first_round_is_selection_at_the_uniform_layout(self) -> None:
+        scenario = Scenario.paper(seed=3)
+        fixed = design(scenario, selection="hrmc", geometry="fixed")
+        moved = design(scenario)
+        assert fixed.layout is not None
+        np.testing.assert_allclose(fixed.layout, scenario.uniform_layout())
+        assert moved.trace[0].selected_count == fixed.selected_count
+        assert len(fixed.trace) == 1
+        assert fixed.status == "converged"
+
+    def test_moving_antennas_selects_more(self) -> None:
+        gains = [
+            design(Scenario.paper(seed=seed)).selected_count
+            - design(Scenario.paper(seed=seed), selection="hrmc", geometry="fixed").selected_count
+            for seed in range(10)
+        ]
+        assert min(gains) >= 0
+        assert np.mean(gains) >= 1
+
+    def test_limits_are_kept(self) -> None:
+        assert len(design(Scenario.paper(), options={"max_iterations": 0}).trace) == 1
+        result = design(Scenario.paper(), options={"max_iterations": 3})
+        assert len(result.trace) <= 4
+        assert result.status == "iteration limit"
+
+    def test_steps_are_reported_as_they_happen(self) -> None:
+        seen: list[Step] = []
+        result = design(Scenario.paper(), on_step=seen.append)
+        assert tuple(seen) == result.trace
+        assert [step.iteration for step in seen] == list(range(len(seen)))
+
+    def test_same_seed_same_design(self) -> None:
+        first, again = (
+            design(Scenario.paper(seed=5), options={"selection": {"starts": 3}}, seed=9) for _ in range(2)
+        )
+        np.testing.assert_array_equal(first.layout, again.layout)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(first.beam, again.beam)
+
+    def test_options_reach_the_blocks(self) -> None:
+        result = design(
+            Scenario.paper(),
+            options={"selection": {"starts": "4"}, "geometry": {"max_iterations": 7}, "max_iterations": 1},
+        )
+        method = document(result)["method"]
+        assert method["name"] == "airpass"
+        assert (method["selection"], method["geometry"]) == ("hrmc", "hago")
+        assert method["options"]["selection"]["starts"] == 4
+        assert method["options"]["geometry"]["max_iterations"] == 7
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ({"method": "best"}, ["method", "'best'", "airpass"]),
+            ({"selection": "best"}, ["selection", "'best'", "hrmc"]),
+            ({"geometry": "best"}, ["geometry", "'best'", "hago"]),
+            ({"method": "airpass", "geometry": "hago"}, ["one or the other"]),
+            ({"options": {"selection": 3}}, ["selection", "parts of its own"]),
+            ({"options": {"selection": {"x": 3}}}, ["selection.x", "unknown"]),
+            ({"options": {"patience": 0}}, ["patience", ">= 1"]),
+            ({"seed": -1}, ["seed", ">= 0"]),
+        ],
+    )
+    def test_bad_arguments(self, arguments: dict[str, Any], words: list[str]) -> None:
+        with pytest.raises(InvalidInput) as caught:
+            design(Scenario.paper(), **arguments)
+        for word in words:
+            assert word in str(caught.value)
+
+    def test_pairs_have_names(self) -> None:
+        assert method_named().name == "airpass"
+        assert method_named(None, "hrmc", "fixed").name == "hrmc+fixed"
+
+
+def test_receive_gain_at_a_device_is_its_received_power() -> None:
+    scenario = Scenario.paper(seed=1)
+    result = design(scenario)
+    gain = result.receive_gain(scenario.devices.x_m, scenario.devices.y_m) * scenario.devices.gain**2
+    np.testing.assert_allclose(scenario.budget * gain / scenario.weights**2, result.scores, rtol=1e-9)

@@ -1,0 +1,290 @@
+"""The optimisation core: sphere, line search, schedules, soft minimum, conjugate gradient."""
+
+import math
+
+import numpy as np
+import pymanopt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from airpass.optim import conjugate_gradient as cg
+from airpass.optim import line_search, schedules, softmin, sphere
+from airpass.optim.types import Complex, Real
+from taylor import remainder_slope
+
+
+def random_complex(rng: np.random.Generator, *shape: int) -> Complex:
+    values: Complex = rng.standard_normal(shape) + 1j * rng.standard_normal(shape)
+    return values
+
+
+def unit(vector: Complex) -> Complex:
+    result: Complex = vector / np.linalg.norm(vector)
+    return result
+
+
+class TestSphere:
+    @given(st.integers(1, 20), st.integers(0, 2**32))
+    def test_projection_is_tangent_and_idempotent(self, size: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        point, vector = unit(random_complex(rng, size)), random_complex(rng, size)
+        tangent = sphere.project(point, vector)
+        assert abs(np.vdot(point, tangent).real) < 1e-12
+        np.testing.assert_allclose(sphere.project(point, tangent), tangent, atol=1e-12)
+        # What was taken away is normal: a real multiple of the point.
+        np.testing.assert_allclose(vector - tangent, point * np.vdot(point, vector).real, atol=1e-12)
+
+    @given(st.integers(1, 20), st.integers(0, 2**32), st.floats(-1e3, 1e3))
+    def test_retraction_stays_on_the_sphere(self, size: int, seed: int, step: float) -> None:
+        rng = np.random.default_rng(seed)
+        point = unit(random_complex(rng, size))
+        direction = sphere.project(point, random_complex(rng, size))
+        moved = sphere.retract(point, direction, step)
+        assert math.isclose(np.linalg.norm(moved), 1.0, rel_tol=1e-12)
+
+    def test_retraction_follows_the_direction_to_first_order(self) -> None:
+        rng = np.random.default_rng(1)
+        point = unit(random_complex(rng, 6))
+        direction = sphere.project(point, random_complex(rng, 6))
+        for i in range(6):
+            slope = remainder_slope(lambda t, i=i: sphere.retract(point, direction, t)[i], direction[i])
+            assert slope > 1.9
+
+    def test_transport_lands_in_the_tangent_space(self) -> None:
+        rng = np.random.default_rng(2)
+        arrival, vector = unit(random_complex(rng, 5)), random_complex(rng, 5)
+        assert abs(sphere.inner(arrival, sphere.transport(arrival, vector))) < 1e-14
+
+
+class TestLineSearch:
+    def test_accepts_what_armijo_accepts(self) -> None:
+        assert line_search.sufficient_decrease(1.0, 0.9, 0.5, -1.0)
+        assert not line_search.sufficient_decrease(1.0, 1.0 - 1e-6, 0.5, -1.0)
+        assert not line_search.sufficient_decrease(1.0, math.nan, 0.5, -1.0)
+
+    def test_next_trial_is_the_minimum_of_the_parabola(self) -> None:
+        # f(t) = 1 - t + 2 t^2 has its minimum at t = 1/4; tried at t = 1.
+        assert math.isclose(line_search.next_trial(1.0, 2.0, 1.0, -1.0), 0.25)
+
+    @given(st.floats(0.0, 1e6), st.floats(1e-9, 1e3), st.floats(1e-9, 1e6))
+    def test_next_trial_is_a_bounded_cut(self, rise: float, step: float, steepness: float) -> None:
+        cut = line_search.next_trial(1.0, 1.0 + rise, step, -steepness)
+        assert 0.0999 * step <= cut <= 0.5001 * step
+
+    @pytest.mark.parametrize("bad", [math.nan, math.inf])
+    def test_next_trial_recovers_from_overflow(self, bad: float) -> None:
+        assert 0.0 < line_search.next_trial(1.0, bad, 1.0, -1.0) <= 0.5
+
+
+def test_schedules_move_geometrically_and_stop_at_their_bound() -> None:
+    sharpness, level = [10.0], [0.08]
+    for _ in range(8):
+        sharpness.append(schedules.grow(sharpness[-1], 2.0, 100.0))
+        level.append(schedules.shrink(level[-1], 0.5, 0.01))
+    assert sharpness == [10, 20, 40, 80, 100, 100, 100, 100, 100]
+    assert level == [0.08, 0.04, 0.02, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01]
+
+
+class TestSoftmin:
+    @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.floats(1e-3, 1e3))
+    def test_lies_below_the_minimum_by_at_most_t_log_k(self, values: list[float], temperature: float) -> None:
+        x = np.array(values)
+        weights = np.empty(x.size)
+        value = softmin.softmin(x, temperature, weights)
+        slack = 1e-9 * max(1.0, abs(x.min()))
+        assert x.min() - temperature * math.log(x.size) - slack <= value <= x.min() + slack
+        assert math.isclose(weights.sum(), 1.0, rel_tol=1e-12)
+        assert (weights >= 0).all()
+
+    def test_gradient_by_taylor(self) -> None:
+        rng = np.random.default_rng(0)
+        x, d = rng.uniform(0, 3, 12), rng.standard_normal(12)
+        weights = np.empty(12)
+        softmin.softmin(x, 0.3, weights)
+        rate = float(weights @ d)
+        assert remainder_slope(lambda t: softmin.softmin(x + t * d, 0.3, np.empty(12)), rate, 0.1) > 1.9
+
+    def test_tends_to_the_minimum(self) -> None:
+        # eq. (57): the gap to the minimum vanishes with the temperature.
+        x = np.array([0.7, 0.9, 1.4])
+        gaps = [x.min() - softmin.softmin(x, t, np.empty(3)) for t in (1.0, 0.1, 0.01)]
+        assert gaps[0] > gaps[1] > gaps[2]
+        assert gaps[2] < 1e-9
+
+
+class Problem:
+    """A random instance of K columns in C^n, with the two objectives written plainly."""
+
+    def __init__(self, size: int, count: int, seed: int, scale: float = 1.0) -> None:
+        rng = np.random.default_rng(seed)
+        self.columns = scale * random_complex(rng, size, count)
+        self.re = np.ascontiguousarray(self.columns.real)
+        self.im = np.ascontiguousarray(self.columns.imag)
+        self.weights = rng.uniform(0.5, 2.0, count)
+        self.start = unit(random_complex(rng, size))
+        self.direction = sphere.project(self.start, random_complex(rng, size))
+
+    def scores(self, beam: Complex) -> Real:
+        values: Real = np.abs(self.columns.conj().T @ beam) ** 2
+        return values
+
+    def saturating(self, beam: Complex, sharpness: float, level: float) -> float:
+        violation = np.logaddexp(0.0, sharpness * (1.0 - self.scores(beam))) / sharpness  # eq. (33)
+        return float(np.sum(self.weights * (1.0 - np.exp(-violation / level))))  # eqs. (34), (35)
+
+    def margin(self, beam: Complex, temperature: float) -> float:
+        return float(temperature * np.logaddexp.reduce(-self.scores(beam) / temperature))  # -eq. (43)
+
+    def value(self, kind: int, beam: Complex, sharpness: float, level: float) -> float:
+        return self.saturating(beam, sharpness, level) if kind == cg.SATURATING else self.margin(beam, level)
+
+    def gradient(self, kind: int, beam: Complex, sharpness: float, level: float) -> Complex:
+        slopes = np.empty(self.weights.size)
+        cg.evaluate(kind, self.scores(beam), self.weights, sharpness, level, slopes)
+        a = self.columns.conj().T @ beam
+        return sphere.project(
+            beam,
+            cg.gradient(self.re, self.im, slopes, np.ascontiguousarray(a.real), np.ascontiguousarray(a.imag)),
+        )
+
+    def minimise(
+        self, kind: int, sharpness: float, level: float, iterations: int = 400, tolerance: float = 1e-12
+    ) -> tuple[Complex, float, int, int, int]:
+        return cg.minimise(
+            self.re,
+            self.im,
+            kind,
+            self.weights,
+            sharpness,
+            level,
+            self.start,
+            3e-2,
+            iterations,
+            tolerance,
+        )
+
+
+OBJECTIVES = [
+    pytest.param(cg.SATURATING, 10.0, 0.08, id="saturating-soft"),
+    pytest.param(cg.SATURATING, 100.0, 0.01, id="saturating-sharp"),
+    pytest.param(cg.SOFTMIN, 0.0, 0.3, id="softmin"),
+    pytest.param(cg.SOFTMIN, 0.0, 0.01, id="softmin-cold"),
+]
+
+
+class TestConjugateGradient:
+    @pytest.mark.parametrize(("kind", "sharpness", "level"), OBJECTIVES)
+    @pytest.mark.parametrize("scale", [0.01, 0.3, 3.0])
+    def test_values_match_the_formulas(self, kind: int, sharpness: float, level: float, scale: float) -> None:
+        problem = Problem(5, 30, 3, scale)
+        slopes = np.empty(30)
+        got = cg.evaluate(kind, problem.scores(problem.start), problem.weights, sharpness, level, slopes)
+        assert math.isclose(
+            got, problem.value(kind, problem.start, sharpness, level), rel_tol=1e-10, abs_tol=1e-12
+        )
+
+    @pytest.mark.parametrize(("kind", "sharpness", "level"), OBJECTIVES)
+    def test_sphere_gradients_by_taylor(self, kind: int, sharpness: float, level: float) -> None:
+        """Also proves the factor two of the Wirtinger convention in `sphere.slope`."""
+        problem = Problem(5, 30, 4, 0.4)
+        gradient = problem.gradient(kind, problem.start, sharpness, level)
+        rate = sphere.slope(problem.direction, gradient)
+        assert abs(rate) > 1e-3
+
+        def along(t: float) -> float:
+            return problem.value(kind, sphere.retract(problem.start, problem.direction, t), sharpness, level)
+
+        assert 1.9 < remainder_slope(along, rate, 1e-3) < 2.1
+        assert remainder_slope(along, rate / 2, 1e-3) < 1.1, "the halved gradient must fail"
+
+    @pytest.mark.parametrize(("kind", "sharpness", "level"), OBJECTIVES)
+    @pytest.mark.parametrize(("size", "count"), [(1, 1), (1, 7), (4, 1), (3, 2), (10, 50)])
+    def test_ends_on_the_sphere_at_a_stationary_point_no_higher_than_the_start(
+        self, kind: int, sharpness: float, level: float, size: int, count: int
+    ) -> None:
+        problem = Problem(size, count, 5, 0.5)
+        beam, value, *_ = problem.minimise(kind, sharpness, level, 3000)
+        assert math.isclose(np.linalg.norm(beam), 1.0, rel_tol=1e-10)
+        assert math.isclose(value, problem.value(kind, beam, sharpness, level), rel_tol=1e-8, abs_tol=1e-9)
+        assert value <= problem.value(kind, problem.start, sharpness, level) + 1e-12
+        before = np.linalg.norm(problem.gradient(kind, problem.start, sharpness, level))
+        after = np.linalg.norm(problem.gradient(kind, beam, sharpness, level))
+        assert after <= max(1e-2 * before, 1e-6)
+
+    @given(st.integers(1, 8), st.integers(1, 20), st.integers(0, 2**32), st.integers(0, 60))
+    def test_the_objective_never_rises(self, size: int, count: int, seed: int, iterations: int) -> None:
+        problem = Problem(size, count, seed, 0.7)
+        _, fewer, *_ = problem.minimise(cg.SATURATING, 10.0, 0.08, iterations)
+        _, more, *_ = problem.minimise(cg.SATURATING, 10.0, 0.08, iterations + 7)
+        assert more <= fewer
+
+    def test_the_margin_of_one_column_is_reached_by_matching_it(self) -> None:
+        # max |h^H m|^2 over the sphere is ||h||^2, by Cauchy and Schwarz.
+        problem = Problem(6, 1, 6)
+        beam, value, *_ = problem.minimise(cg.SOFTMIN, 0.0, 0.01)
+        assert math.isclose(-value, np.linalg.norm(problem.columns) ** 2, rel_tol=1e-9)
+        assert math.isclose(abs(np.vdot(beam, unit(problem.columns[:, 0]))), 1.0, rel_tol=1e-6)
+
+    def test_operation_counts_do_not_creep_up(self) -> None:
+        """Guards the algorithm's cost without a clock: evaluations per iteration stay near one."""
+        problem = Problem(10, 50, 7, 0.5)
+        _, _, iterations, evaluations, status = problem.minimise(cg.SATURATING, 10.0, 0.08, 400, 1e-6)
+        assert status == cg.CONVERGED
+        assert iterations <= 60
+        assert evaluations <= 2 * iterations + 5
+
+    @pytest.mark.parametrize("seed", range(6))
+    @pytest.mark.parametrize(("size", "count", "scale"), [(5, 20, 0.5), (10, 50, 0.35)])
+    def test_surrogate_agrees_with_pymanopt(self, seed: int, size: int, count: int, scale: float) -> None:
+        """Neither solver can improve on where the other ended, and from a start near a minimum
+        both reach the same one. (From far away the two may fall into different minima.)
+        """
+        problem = Problem(size, count, seed, scale)
+        ours, value, *_ = problem.minimise(cg.SATURATING, 10.0, 0.08, 5000)
+        confirmed, _ = pymanopt_minimise(problem, ours)
+        assert math.isclose(confirmed, value, rel_tol=1e-7)
+
+        theirs_value, theirs = pymanopt_minimise(problem, problem.start)
+        problem.start = unit(theirs)
+        _, refined, *_ = problem.minimise(cg.SATURATING, 10.0, 0.08, 5000)
+        assert math.isclose(refined, theirs_value, rel_tol=1e-7)
+
+        noise = random_complex(np.random.default_rng(seed), size)
+        problem.start = unit(ours + 0.02 * unit(noise))
+        _, from_near, *_ = problem.minimise(cg.SATURATING, 10.0, 0.08, 5000)
+        theirs_from_near, _ = pymanopt_minimise(problem, problem.start)
+        assert math.isclose(from_near, theirs_from_near, rel_tol=1e-7)
+
+
+def pymanopt_minimise(problem: Problem, start: Complex) -> tuple[float, Complex]:
+    """The surrogate at (10, 0.08) minimised by pymanopt over the real sphere of 2n dimensions."""
+    size = start.size
+    manifold = pymanopt.manifolds.Sphere(2 * size)
+
+    def to_complex(point: Real) -> Complex:
+        joined: Complex = point[:size] + 1j * point[size:]
+        return joined
+
+    @pymanopt.function.numpy(manifold)  # type: ignore[untyped-decorator]
+    def cost(point: Real) -> float:
+        return problem.saturating(to_complex(point), 10.0, 0.08)
+
+    @pymanopt.function.numpy(manifold)  # type: ignore[untyped-decorator]
+    def euclidean_gradient(point: Real) -> Real:
+        beam = to_complex(point)
+        scores = problem.scores(beam)
+        sigmoid = 1.0 / (1.0 + np.exp(-10.0 * (1.0 - scores)))
+        violation = np.logaddexp(0.0, 10.0 * (1.0 - scores)) / 10.0
+        alpha = problem.weights * np.exp(-violation / 0.08) / 0.08 * sigmoid  # below eq. (37)
+        real = -2.0 * problem.columns @ (alpha * (problem.columns.conj().T @ beam))
+        return np.concatenate([real.real, real.imag])
+
+    solver = pymanopt.optimizers.ConjugateGradient(
+        verbosity=0, min_gradient_norm=1e-9, max_iterations=2000, max_time=60
+    )
+    result = solver.run(
+        pymanopt.Problem(manifold, cost, euclidean_gradient=euclidean_gradient),
+        initial_point=np.concatenate([start.real, start.imag]),
+    )
+    return float(result.cost), to_complex(result.point)
