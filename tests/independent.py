@@ -24,7 +24,7 @@ def pass_channel(document: Document, k: int, m: int) -> complex:
         )
         phase = kappa * (distance + radio["refractive_index"] * position)
         total += cmath.exp(-1j * phase) / (math.sqrt(receiver["antennas"]) * distance)
-    return radio["path_gain"] * devices["gain"][k] * total
+    return complex(radio["path_gain"] * devices["gain"][k] * total)
 
 
 def array_channel(document: Document, k: int, i: int) -> complex:
@@ -33,7 +33,7 @@ def array_channel(document: Document, k: int, i: int) -> complex:
     x, y, z = document["array_m"][i]
     distance = math.dist((x, y, z), (devices["x_m"][k], devices["y_m"][k], 0.0))
     phase = 2 * math.pi / radio["wavelength_m"] * distance
-    return radio["path_gain"] * devices["gain"][k] * cmath.exp(-1j * phase) / distance
+    return complex(radio["path_gain"] * devices["gain"][k] * cmath.exp(-1j * phase) / distance)
 
 
 def check_design(document: Document) -> None:

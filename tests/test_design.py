@@ -108,7 +108,7 @@ class TestAlternation:
         first, again = (
             design(Scenario.paper(seed=5), options={"selection": {"starts": 3}}, seed=9) for _ in range(2)
         )
-        np.testing.assert_array_equal(first.layout, again.layout)  # type: ignore[arg-type]
+        np.testing.assert_array_equal(first.layout, again.layout)
         np.testing.assert_array_equal(first.beam, again.beam)
 
     def test_options_reach_the_blocks(self) -> None:

@@ -148,10 +148,7 @@ def test_ends_at_a_stationary_point_of_the_cold_objective() -> None:
 def test_more_iterations_never_end_lower_at_a_fixed_temperature() -> None:
     case = Case(2)
     options = {"unit": "gain", "temperature": 0.5, "temperature_min": 0.5}
-    values = [
-        case.smooth(move(case, max_iterations=n, **options)[0], 0.5)  # type: ignore[arg-type]
-        for n in (1, 2, 5, 10, 50)
-    ]
+    values = [case.smooth(move(case, max_iterations=n, **options)[0], 0.5) for n in (1, 2, 5, 10, 50)]
     assert values == sorted(values)
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from typing import Any
 
 from airpass.errors import InvalidInput
@@ -9,7 +10,7 @@ from airpass.errors import InvalidInput
 
 def number(field: str, value: Any) -> float:
     """A finite real number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidInput(f"{field} = {value!r}: must be a number")
     if not math.isfinite(value):
         raise InvalidInput(f"{field} = {value!r}: must be finite")
@@ -44,11 +45,11 @@ def between(field: str, value: Any, low: float, high: float) -> float:
 
 def whole(field: str, value: Any, minimum: int) -> int:
     """A whole number not below `minimum`."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, bool) or not isinstance(value, Integral):
         raise InvalidInput(f"{field} = {value!r}: must be a whole number")
     if value < minimum:
         raise InvalidInput(f"{field} = {value!r}: must be >= {minimum}")
-    return value
+    return int(value)
 
 
 def one_of(field: str, value: Any, allowed: Iterable[str]) -> str:

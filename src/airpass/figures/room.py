@@ -15,6 +15,7 @@ FLOOR_STEP_M = 0.05
 DECIBEL_SPAN = 30.0  # shading below the strongest point by more than this is all one shade
 ROOM_WIDTH_IN = 7.4  # what is left of the figure's 9 inches for the floor
 SCORES_HEIGHT_IN = 2.5
+MOST_BARS = 300  # beyond this, bars are thinner than a pixel and drawn as one area
 MOST_LABELS = 24  # devices that are still numbered one by one
 
 
@@ -148,6 +149,10 @@ def draw_scores(axes: Axes, selection: Selection) -> None:
     # Bars start at a floor below all scores: on a logarithmic axis there is no zero.
     floor = min(0.1, float(scores.min()) * 0.7) if scores.min() > 0 else 1e-3
     for mask, colour, hatch in ((chosen, BLUE, None), (~chosen, VERMILLION, "////")):
+        if scores.size > MOST_BARS:
+            top = np.where(mask, scores, floor)
+            axes.fill_between(place, floor, top, step="mid", color=colour, linewidth=0.0)
+            continue
         axes.bar(
             place[mask],
             scores[mask] - floor,
@@ -155,7 +160,7 @@ def draw_scores(axes: Axes, selection: Selection) -> None:
             color=colour,
             hatch=hatch,
             edgecolor="white",
-            linewidth=0.3 if scores.size < 200 else 0.0,
+            linewidth=0.3,
             width=0.85,
         )
     axes.axhline(1.0, color="black", lw=1.0, ls="--")

@@ -1,0 +1,59 @@
+"""What every registered selection method promises. A new method is covered by being there."""
+
+import numpy as np
+import pytest
+
+from airpass import Scenario, aircomp, select, selection
+from airpass.optim.types import Complex, Real
+
+METHODS = sorted(selection.methods())
+
+
+def instance(seed: int, count: int = 9) -> tuple[Complex, Real, float]:
+    scenario = Scenario.paper(count, 4, 3, 8.0, seed)
+    return scenario.channels(scenario.uniform_layout()), scenario.weights, scenario.budget
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("seed", range(4))
+class TestSelectionContract:
+    def test_unit_beam_and_selected_means_score_of_one(self, method: str, seed: int) -> None:
+        channels, weights, budget = instance(seed)
+        picked = select(channels, weights, budget, method)
+        assert np.linalg.norm(picked.beam) == pytest.approx(1.0, abs=1e-12)
+        expected = budget * np.abs(np.conj(picked.beam) @ channels) ** 2 / weights**2
+        np.testing.assert_allclose(picked.scores, expected, rtol=1e-9)
+        assert (picked.selected == (picked.scores >= 1)).all()
+        assert picked.status
+
+    def test_same_seed_same_answer(self, method: str, seed: int) -> None:
+        channels, weights, budget = instance(seed)
+        first, again = (select(channels, weights, budget, method, seed=seed) for _ in range(2))
+        np.testing.assert_array_equal(first.beam, again.beam)
+
+    def test_a_common_phase_changes_nothing(self, method: str, seed: int) -> None:
+        channels, weights, budget = instance(seed)
+        picked = select(channels, weights, budget, method)
+        turned = select(channels * np.exp(0.7j), weights, budget, method)
+        assert turned.selected_count == picked.selected_count
+
+    def test_the_order_of_devices_does_not_matter(self, method: str, seed: int) -> None:
+        channels, weights, budget = instance(seed)
+        order = np.random.default_rng(seed).permutation(weights.size)
+        picked = select(channels, weights, budget, method)
+        shuffled = select(channels[:, order], weights[order], budget, method)
+        assert shuffled.selected_count == picked.selected_count
+
+    def test_the_input_is_left_alone(self, method: str, seed: int) -> None:
+        channels, weights, budget = instance(seed)
+        before = channels.copy(), weights.copy()
+        select(channels, weights, budget, method)
+        np.testing.assert_array_equal(channels, before[0])
+        np.testing.assert_array_equal(weights, before[1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_device_one_chain(method: str) -> None:
+    picked = select(np.array([[2.0j]]), [1.0], 0.5, method)
+    assert picked.scores == pytest.approx([2.0])
+    assert aircomp.selected(picked.scores).all()
