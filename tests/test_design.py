@@ -111,6 +111,14 @@ class TestAlternation:
         np.testing.assert_array_equal(first.layout, again.layout)
         np.testing.assert_array_equal(first.beam, again.beam)
 
+    def test_work_is_counted(self) -> None:
+        # Rounds times the cost of a round, eq. (79): the counts of the blocks add up.
+        result = design(Scenario.paper(seed=6), options={"max_iterations": 4, "patience": 10})
+        rounds = len(result.trace)
+        assert rounds == 5
+        assert result.work["geometry_iterations"] <= 100 * (rounds - 1)
+        assert rounds <= result.work["selection_stages"] <= 40 * rounds
+
     def test_options_reach_the_blocks(self) -> None:
         result = design(
             Scenario.paper(),

@@ -203,6 +203,16 @@ def test_no_room_means_no_move() -> None:
     assert math.isclose(*result.objective)
 
 
+def test_work_is_counted() -> None:
+    """Cost guard without a clock: channel evaluations per iteration stay near one."""
+    case = Case(4)
+    result = hago.move(
+        case.scenario, case.layout, case.beam, case.devices, hago.HagoOptions(), np.random.default_rng(0)
+    )
+    assert 1 <= result.work["iterations"] <= 100
+    assert result.work["evaluations"] <= 2.5 * result.work["iterations"] + 15
+
+
 @pytest.mark.parametrize("name", sorted(methods()))
 @pytest.mark.parametrize("seed", range(3))
 def test_every_geometry_method_is_feasible_and_never_worse(name: str, seed: int) -> None:
