@@ -37,43 +37,14 @@ class Case:
     def layout_gradient(self, layout: Real, temperature: float) -> Real:
         """The kernel's df/dl, with the weights of eq. (62) written plainly."""
         uplink = self.scenario.uplink
-        offset_square = (uplink.device_y - uplink.waveguide_y[:, None]) ** 2 + uplink.height**2
-        shape = (*layout.shape, 6)
-        distance, term_re, term_im = np.empty(shape), np.empty(shape), np.empty(shape)
-        gain_re, gain_im = np.empty(6), np.empty(6)
-        hago.gains(
-            layout,
-            self.beam,
-            uplink.device_x,
-            offset_square,
-            uplink.amplitude(4),
-            1 / uplink.wavelength,
-            uplink.refractive_index,
-            distance,
-            term_re,
-            term_im,
-            gain_re,
-            gain_im,
-        )
+        field, work = uplink.field(4), hago.workspace(3, 4, 6)
+        hago.gains(layout, self.beam, field, work)
         expected = np.conj(self.beam) @ uplink.channels(layout)
-        np.testing.assert_allclose(gain_re + 1j * gain_im, expected, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(work.gain_re + 1j * work.gain_im, expected, rtol=1e-10, atol=1e-12)
         share = np.exp(-(self.levels(layout) - self.levels(layout).min()) / temperature)
         pull = share / share.sum() / self.scenario.weights**2
         gradient = np.empty(layout.shape)
-        hago.layout_gradient(
-            layout,
-            self.beam,
-            uplink.device_x,
-            uplink.wavenumber,
-            uplink.refractive_index,
-            distance,
-            term_re,
-            term_im,
-            gain_re,
-            gain_im,
-            pull,
-            gradient,
-        )
+        hago.layout_gradient(layout, self.beam, field, work, pull, gradient)
         return gradient
 
 

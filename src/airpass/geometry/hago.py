@@ -18,11 +18,12 @@ temperature tau is lowered (eq. 58).
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from airpass import checks
-from airpass.channel.pass_uplink import element
+from airpass.channel.pass_uplink import Field, element
 from airpass.geometry.base import GeometryMethod, LayoutSearch, weakest_gain
 from airpass.geometry.slack import invert, layout_from_raw, raw_gradient
 from airpass.optim import line_search
@@ -57,89 +58,76 @@ class HagoOptions:
         checks.one_of("unit", self.unit, UNITS)
 
 
+class Workspace(NamedTuple):
+    """What an evaluation leaves behind for the gradient."""
+
+    distance: Real  # D of every antenna to every device, shape (M, N, K)
+    term_re: Real  # g_{k,m,n}
+    term_im: Real
+    gain_re: Real  # u_k, shape (K,)
+    gain_im: Real
+
+
 @kernel
-def gains(
-    layout: Real,
-    beam: Complex,
-    device_x: Real,
-    offset_square: Real,
-    amplitude: Real,
-    turns_per_m: float,
-    refractive_index: float,
-    distance: Real,
-    term_re: Real,
-    term_im: Real,
-    gain_re: Real,
-    gain_im: Real,
-) -> None:
-    """u_k(L) = m^H g_k(L), eq. (59); also leaves every antenna's distance and term behind."""
-    gain_re[:] = 0.0
-    gain_im[:] = 0.0
+def workspace(waveguides: int, antennas: int, count: int) -> Workspace:
+    """Room for one evaluation."""
+    shape = (waveguides, antennas, count)
+    return Workspace(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(count), np.empty(count))
+
+
+@kernel
+def gains(layout: Real, beam: Complex, field: Field, work: Workspace) -> None:
+    """u_k(L) = m^H g_k(L), eq. (59), with every antenna's distance and term."""
+    work.gain_re[:] = 0.0
+    work.gain_im[:] = 0.0
     waveguides, antennas = layout.shape
     for m in range(waveguides):
         x = beam[m].real
         y = beam[m].imag
         for n in range(antennas):
-            re = term_re[m, n]
-            im = term_im[m, n]
-            element(
-                layout[m, n],
-                device_x,
-                offset_square[m],
-                amplitude,
-                turns_per_m,
-                refractive_index,
-                distance[m, n],
-                re,
-                im,
-            )
-            for k in range(gain_re.size):
-                gain_re[k] += x * re[k] + y * im[k]
-                gain_im[k] += x * im[k] - y * re[k]
+            re = work.term_re[m, n]
+            im = work.term_im[m, n]
+            element(layout[m, n], m, field, work.distance[m, n], re, im)
+            for k in range(re.size):
+                work.gain_re[k] += x * re[k] + y * im[k]
+                work.gain_im[k] += x * im[k] - y * re[k]
 
 
 @kernel
 def layout_gradient(
-    layout: Real,
-    beam: Complex,
-    device_x: Real,
-    wavenumber: float,
-    refractive_index: float,
-    distance: Real,
-    term_re: Real,
-    term_im: Real,
-    gain_re: Real,
-    gain_im: Real,
-    pull: Real,
-    gradient: Real,
+    layout: Real, beam: Complex, field: Field, work: Workspace, pull: Real, gradient: Real
 ) -> None:
-    """df/dl_{m,n} = 2 sum_k w~_k Re(u_k^* m_m^* dg_{k,m,n}/dl), eqs. (61), (66)-(68)."""
+    """df/dl_{m,n} = 2 sum_k w~_k Re(u_k^* m_m^* dg_{k,m,n}/dl), eqs. (61), (66)-(68).
+
+    `work` is what `gains` left at the same layout.
+    """
     waveguides, antennas = layout.shape
+    wavenumber = 2.0 * np.pi * field.turns_per_m
+    index = field.refractive_index
     for m in range(waveguides):
         x = beam[m].real
         y = beam[m].imag
         for n in range(antennas):
-            re = term_re[m, n]
-            im = term_im[m, n]
-            dist = distance[m, n]
+            re = work.term_re[m, n]
+            im = work.term_im[m, n]
+            distance = work.distance[m, n]
             total = 0.0
-            for k in range(gain_re.size):
-                stretch = (layout[m, n] - device_x[k]) / dist[k]  # dD/dl
+            for k in range(re.size):
+                stretch = (layout[m, n] - field.device_x[k]) / distance[k]  # dD/dl
                 # v = u_k^* m_m^*, then Re(v g (-stretch/D - j kappa (stretch + i_ref)))
-                v_re = gain_re[k] * x - gain_im[k] * y
-                v_im = -gain_re[k] * y - gain_im[k] * x
+                v_re = work.gain_re[k] * x - work.gain_im[k] * y
+                v_im = -work.gain_re[k] * y - work.gain_im[k] * x
                 p_re = v_re * re[k] - v_im * im[k]
                 p_im = v_re * im[k] + v_im * re[k]
-                total += pull[k] * (
-                    wavenumber * (stretch + refractive_index) * p_im - (stretch / dist[k]) * p_re
-                )
+                total += pull[k] * (wavenumber * (stretch + index) * p_im - (stretch / distance[k]) * p_re)
             gradient[m, n] = 2.0 * total
 
 
 @kernel
-def _levels(gain_re: Real, gain_im: Real, per_weight_square: Real, levels: Real) -> None:
+def _levels(work: Workspace, per_weight_square: Real, levels: Real) -> None:
     for k in range(levels.size):
-        levels[k] = (gain_re[k] * gain_re[k] + gain_im[k] * gain_im[k]) * per_weight_square[k]
+        square = work.gain_re[k] * work.gain_re[k] + work.gain_im[k] * work.gain_im[k]
+        levels[k] = square * per_weight_square[k]
 
 
 @kernel
@@ -148,12 +136,8 @@ def _algorithm_2(
     room: Real,
     min_gap: float,
     beam: Complex,
-    device_x: Real,
-    offset_square: Real,
-    amplitude: Real,
+    field: Field,
     per_weight_square: Real,
-    turns_per_m: float,
-    refractive_index: float,
     temperature: float,
     decay: float,
     temperature_min: float,
@@ -164,14 +148,9 @@ def _algorithm_2(
     """Algorithm 2 from the raw numbers `raw`: layout, iterations, channel evaluations."""
     waveguides = raw.shape[0]
     antennas = raw.shape[1] - 1
-    count = device_x.size
-    wavenumber = 2.0 * np.pi * turns_per_m
+    count = field.device_x.size
     layout = np.empty((waveguides, antennas))
-    distance = np.empty((waveguides, antennas, count))
-    term_re = np.empty((waveguides, antennas, count))
-    term_im = np.empty((waveguides, antennas, count))
-    gain_re = np.empty(count)
-    gain_im = np.empty(count)
+    work = workspace(waveguides, antennas, count)
     levels = np.empty(count)
     pull = np.empty(count)
     by_layout = np.empty((waveguides, antennas))
@@ -180,21 +159,8 @@ def _algorithm_2(
     raw = raw.copy()  # line 1
 
     layout_from_raw(raw, room, min_gap, layout)  # line 2
-    gains(
-        layout,
-        beam,
-        device_x,
-        offset_square,
-        amplitude,
-        turns_per_m,
-        refractive_index,
-        distance,
-        term_re,
-        term_im,
-        gain_re,
-        gain_im,
-    )
-    _levels(gain_re, gain_im, per_weight_square, levels)
+    gains(layout, beam, field, work)
+    _levels(work, per_weight_square, levels)
     evaluations = 1
     iterations = 0
     idle = 0
@@ -203,20 +169,7 @@ def _algorithm_2(
         value = softmin(levels, temperature, pull)  # line 7
         for k in range(count):
             pull[k] *= per_weight_square[k]  # eq. (62)
-        layout_gradient(
-            layout,
-            beam,
-            device_x,
-            wavenumber,
-            refractive_index,
-            distance,
-            term_re,
-            term_im,
-            gain_re,
-            gain_im,
-            pull,
-            by_layout,
-        )
+        layout_gradient(layout, beam, field, work, pull, by_layout)
         raw_gradient(raw, room, by_layout, by_raw)
         square = np.sum(by_raw * by_raw)
         if not square > 0.0:
@@ -228,21 +181,8 @@ def _algorithm_2(
                 for i in range(antennas + 1):
                     trial[m, i] = raw[m, i] + step * by_raw[m, i]
             layout_from_raw(trial, room, min_gap, layout)
-            gains(
-                layout,
-                beam,
-                device_x,
-                offset_square,
-                amplitude,
-                turns_per_m,
-                refractive_index,
-                distance,
-                term_re,
-                term_im,
-                gain_re,
-                gain_im,
-            )
-            _levels(gain_re, gain_im, per_weight_square, levels)
+            gains(layout, beam, field, work)
+            _levels(work, per_weight_square, levels)
             evaluations += 1
             higher = softmin(levels, temperature, pull)
             # The search minimises -f along the gradient, where its slope is -|grad|^2.
@@ -273,22 +213,15 @@ def move(
     rng: np.random.Generator,
 ) -> LayoutSearch:
     """Algorithm 2 from `layout`, for the devices marked in `devices` (at least one)."""
-    receiver, uplink = scenario.receiver, scenario.uplink
+    receiver = scenario.receiver
     unit = scenario.budget if options.unit == "score" else 1.0
-    device_x = uplink.device_x[devices]
-    device_y = uplink.device_y[devices]
-    offset_square = (device_y - uplink.waveguide_y[:, None]) ** 2 + uplink.height**2
     moved, iterations, evaluations = _algorithm_2(
         invert(layout, receiver.room, receiver.min_gap_m),
         receiver.room,
         float(receiver.min_gap_m),
         beam,
-        device_x,
-        offset_square,
-        uplink.amplitude(receiver.antennas)[devices],
+        scenario.uplink.field(receiver.antennas, devices),
         unit / scenario.weights[devices] ** 2,
-        1.0 / uplink.wavelength,
-        uplink.refractive_index,
         float(options.temperature),
         float(options.decay),
         float(options.temperature_min),
