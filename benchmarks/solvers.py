@@ -20,7 +20,8 @@ import pymanopt  # noqa: E402
 from airpass import Scenario, aircomp, design, select  # noqa: E402
 from airpass.optim import conjugate_gradient as cg  # noqa: E402
 from airpass.optim.types import Complex, Real  # noqa: E402
-from airpass.selection.hrmc import HrmcOptions, dominant_eigenvector  # noqa: E402
+from airpass.selection.base import dominant_eigenvector  # noqa: E402
+from airpass.selection.hrmc import HrmcOptions  # noqa: E402
 
 SEEDS = range(20)
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from airpass import InvalidInput, Scenario, aircomp, select
 from airpass.optim.types import Complex
 from airpass.selection import hrmc
+from airpass.selection.base import dominant_eigenvector, random_beams
 
 
 def random_channels(seed: int, chains: int, count: int, scale: float = 1.0) -> Complex:
@@ -107,19 +108,19 @@ class TestStarts:
         assert counts == sorted(counts)
 
     def test_more_starts_begin_with_the_same_ones(self) -> None:
-        few, many = (hrmc.random_beams(n, 3, np.random.default_rng(1)) for n in (2, 5))
+        few, many = (random_beams(n, 3, np.random.default_rng(1)) for n in (2, 5))
         np.testing.assert_array_equal(few, many[:2])
 
     def test_the_first_start_is_the_dominant_eigenvector(self) -> None:
         effective = random_channels(5, 4, 9)
-        start = hrmc.dominant_eigenvector(effective)
+        start = dominant_eigenvector(effective)
         total = effective @ effective.conj().T
         assert np.vdot(start, total @ start).real == pytest.approx(np.linalg.eigvalsh(total)[-1])
 
     def test_random_beams_are_uniform_on_the_sphere(self) -> None:
         # E|m_i|^2 = 1/M with variance (M-1)/(M^2 (M+1)); 4 standard errors of the mean of n.
         n, size = 20_000, 4
-        beams = hrmc.random_beams(n, size, np.random.default_rng(0))
+        beams = random_beams(n, size, np.random.default_rng(0))
         np.testing.assert_allclose(np.linalg.norm(beams, axis=1), 1.0)
         error = 4 * math.sqrt((size - 1) / (size**2 * (size + 1)) / n)
         assert np.abs((np.abs(beams) ** 2).mean(axis=0) - 1 / size).max() < error
@@ -138,9 +139,9 @@ def test_consolidation_never_loses_devices(seed: int) -> None:
     """The accept rule (Alg. 1, line 14): with the margin stage all but off, no more are selected."""
     effective = random_channels(seed, 3, 10, 0.6)
     rng = np.random.default_rng(0)
-    with_margin = hrmc.search(effective, hrmc.HrmcOptions(), rng)
+    with_margin = hrmc.search(effective, hrmc.HrmcOptions(), rng, print)
     # An active set of nobody but the feasible, at a temperature that makes the stage a no-op.
-    without = hrmc.search(effective, hrmc.HrmcOptions(margin=1e-12, margin_temperature=1e12), rng)
+    without = hrmc.search(effective, hrmc.HrmcOptions(margin=1e-12, margin_temperature=1e12), rng, print)
     counts = [
         int(aircomp.selected(aircomp.scores(found.beam, effective)).sum()) for found in (with_margin, without)
     ]

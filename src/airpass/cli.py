@@ -113,6 +113,7 @@ def design(
             options=_nested(changes, "option"),
             seed=seed or 0,
             on_step=on_step,
+            report=report,
         )
     from airpass.documents import design_document
 
@@ -174,7 +175,7 @@ def select(
     weights = None
     if weights_path is not None:
         weights = checked_weights(read_array(weights_path), channels.shape[1], str(weights_path))
-    with _progress("Selecting"):
+    with _progress("Selecting") as report:
         result = run(
             channels,
             weights,
@@ -185,6 +186,7 @@ def select(
             power=power,
             options=_nested(changes, "option"),
             seed=seed,
+            report=report,
         )
     from airpass.documents import selection_document
 

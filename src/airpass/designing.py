@@ -14,7 +14,8 @@ from airpass.errors import InvalidInput
 from airpass.optim.types import Complex, Mask, Real
 from airpass.registry import build_options, lookup
 from airpass.scenario import Scenario
-from airpass.selecting import Selection
+from airpass.selecting import Selection, silent
+from airpass.selection.base import Report
 
 DEFAULT_METHOD = "airpass"
 
@@ -89,6 +90,10 @@ def method_named(
     return alternation(selection or "hrmc", geometry or "hago")
 
 
+def _ignore(step: Step) -> None:
+    """Where steps go when nobody asked for them."""
+
+
 def design(
     scenario: Scenario,
     method: str | None = None,
@@ -98,17 +103,18 @@ def design(
     options: Mapping[str, Any] | None = None,
     seed: int = 0,
     on_step: OnStep | None = None,
+    report: Report | None = None,
 ) -> Design:
     """Design the receiver of `scenario` by a named method, or by a pair of blocks.
 
     `options` changes the method's defaults, e.g. {"selection": {"starts": 16}}. `on_step`
-    is called after every outer iteration.
+    is called after every outer iteration, `report` told in words how long work goes on.
     """
     chosen = method_named(method, selection, geometry)
     settings = build_options(chosen.options, options or {})
     checks.whole("seed", seed, 0)
     began = time.perf_counter()
-    found = chosen.run(scenario, settings, seed, on_step or (lambda step: None))
+    found = chosen.run(scenario, settings, seed, on_step or _ignore, report or silent)
     seconds = time.perf_counter() - began
     return Design(
         scenario=scenario,

@@ -14,6 +14,7 @@ from airpass.errors import InvalidInput
 from airpass.optim.types import Complex, Mask, Real
 from airpass.randomness import Purpose, stream
 from airpass.registry import build_options, lookup
+from airpass.selection.base import Report
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +84,13 @@ def select(
     power: float = 1.0,
     options: Mapping[str, Any] | None = None,
     seed: int = 0,
+    report: Report | None = None,
 ) -> Selection:
     """Choose devices and beam for `channels`, complex of shape (M, K).
 
     `weights` are the phi_k (default 1/K each). The budget Gamma = P0 eps/sigma^2 is given
     as `budget`, or by `snr_db` (of P0/sigma^2) with `mse_threshold`. `options` changes the
-    method's defaults, e.g. {"starts": 16}.
+    method's defaults, e.g. {"starts": 16}. `report` is told in words how long work goes on.
     """
     chosen = lookup("method", method, selection.methods())
     settings = build_options(chosen.options, options or {})
@@ -99,7 +101,10 @@ def select(
     checks.whole("seed", seed, 0)
     start = time.perf_counter()
     found = chosen.search(
-        aircomp.effective_channels(matrix, phi, gamma), settings, stream(seed, Purpose.SELECTION)
+        aircomp.effective_channels(matrix, phi, gamma),
+        settings,
+        stream(seed, Purpose.SELECTION),
+        report or silent,
     )
     return Selection(
         method=method,
@@ -115,6 +120,10 @@ def select(
         seconds=time.perf_counter() - start,
         seed=seed,
     )
+
+
+def silent(text: str) -> None:
+    """Where progress goes when nobody asked for it."""
 
 
 def _budget(

@@ -22,7 +22,7 @@ from airpass.randomness import Purpose, stream
 from airpass.registry import lookup
 from airpass.scenario import Scenario
 from airpass.selection import methods as selection_methods
-from airpass.selection.base import SelectionMethod
+from airpass.selection.base import Report, SelectionMethod, rank
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ def alternate(
     options: Any,
     seed: int,
     on_step: OnStep,
+    report: Report,
     selection: SelectionMethod,
     geometry: GeometryMethod,
 ) -> DesignSearch:
@@ -54,18 +55,18 @@ def alternate(
     mark = (-1, 0.0)  # count and weakest score that a round has to beat to be progress
     trace: list[Step] = []
     work: dict[str, int] = {}
+    remarks: dict[str, int] = {}  # what selection said of itself, and in how many rounds
     stale = 0
     status = "iteration limit"
     for iteration in range(options.max_iterations + 1):  # lines 2-7; the last is lines 8-9
         channels = scenario.uplink.channels(layout)
         effective = aircomp.effective_channels(channels, scenario.weights, scenario.budget)
         found = selection.search(  # line 4
-            effective, options.selection, stream(seed, Purpose.SELECTION, iteration)
+            effective, options.selection, stream(seed, Purpose.SELECTION, iteration), report
         )
         scores = aircomp.scores(found.beam, effective)
         chosen = aircomp.selected(scores)
-        count = int(chosen.sum())
-        weakest = float(scores[chosen].min() if count else scores.max())
+        count, weakest = rank(scores)
         better = best is None or (count, weakest) > best[:2]
         if better:
             best = (count, weakest, layout, found.beam, channels)
@@ -74,8 +75,7 @@ def alternate(
         on_step(step)
         _add(work, "selection", found.work)
         if found.status != "done":
-            status = f"selection in round {iteration}: {found.status}"
-            break
+            remarks[found.status] = remarks.get(found.status, 0) + 1
 
         if count > mark[0] or (count == mark[0] and weakest > mark[1] * (1.0 + options.tolerance)):
             mark = (count, weakest)
@@ -110,7 +110,7 @@ def alternate(
         layout=best[2],
         array=None,
         trace=tuple(trace),
-        status=status,
+        status="; ".join([status, *(f"in {n} rounds selection: {text}" for text, n in remarks.items())]),
         work=work,
     )
 
@@ -145,4 +145,6 @@ def alternation(selection: str, geometry: str, name: str | None = None, summary:
 
 METHODS = (
     alternation("hrmc", "hago", "airpass", "Algorithm 3: hrmc for the devices, hago for the antennas"),
+    alternation("sdr-dc", "hago", "airpass-sdr-dc", "Algorithm 3 with sdr-dc in place of hrmc"),
+    alternation("mp", "hago", "airpass-mp", "Algorithm 3 with matching pursuit in place of hrmc"),
 )

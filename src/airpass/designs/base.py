@@ -6,6 +6,7 @@ from typing import Any
 
 from airpass.optim.types import Complex, Real
 from airpass.scenario import Scenario
+from airpass.selection.base import Report
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class DesignSearch:
 
 @dataclass(frozen=True)
 class DesignMethod:
-    """A named method. `run(scenario, options, seed, on_step)` calls `on_step` as it goes.
+    """A named method. `run(scenario, options, seed, on_step, report)` calls `on_step` after every
+    outer iteration, and tells `report` in words what takes long within one.
 
     `parts` names the blocks it is made of, such as {"selection": "hrmc", "geometry": "hago"}.
     """
@@ -45,5 +47,5 @@ class DesignMethod:
     name: str
     summary: str
     options: type
-    run: Callable[[Scenario, Any, int, OnStep], DesignSearch]
+    run: Callable[[Scenario, Any, int, OnStep, Report], DesignSearch]
     parts: Mapping[str, str] = field(default_factory=dict)

@@ -71,6 +71,15 @@ def projections(columns_re: Real, columns_im: Real, point: Complex, out_re: Real
 
 
 @kernel
+def squares(columns_re: Real, columns_im: Real, point: Complex) -> Real:
+    """z_k = |h_k^H m|^2 for every k."""
+    re = np.empty(columns_re.shape[1])
+    im = np.empty(columns_re.shape[1])
+    projections(columns_re, columns_im, point, re, im)
+    return re * re + im * im
+
+
+@kernel
 def gradient(columns_re: Real, columns_im: Real, slopes: Real, a_re: Real, a_im: Real) -> Complex:
     """Wirtinger gradient sum_k (df/dz_k) h_k h_k^H m, from the projections a_k = h_k^H m."""
     result = np.empty(columns_re.shape[0], np.complex128)

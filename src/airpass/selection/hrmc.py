@@ -23,7 +23,7 @@ from airpass.optim import conjugate_gradient as cg
 from airpass.optim.jit import kernel
 from airpass.optim.schedules import grow, shrink
 from airpass.optim.types import Complex, Real
-from airpass.selection.base import BeamSearch, SelectionMethod
+from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant_eigenvector, random_beams
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,6 @@ def reweights(scores: Real, sharpness: float, floor: float) -> Real:
         softplus = max(t, 0.0) + np.log1p(np.exp(-abs(t)))
         result[k] = 1.0 / (softplus / sharpness + floor)
     return result
-
-
-@kernel
-def _scores(columns_re: Real, columns_im: Real, beam: Complex) -> Real:
-    re = np.empty(columns_re.shape[1])
-    im = np.empty(columns_re.shape[1])
-    cg.projections(columns_re, columns_im, beam, re, im)
-    return re * re + im * im
 
 
 @kernel
@@ -136,7 +128,7 @@ def _algorithm_1(
         stages += 1
         iterations += used
         evaluations += tried
-        scores = _scores(columns_re, columns_im, searched)
+        scores = cg.squares(columns_re, columns_im, searched)
         count, weakest = _tally(scores)
         # line 8: the surrogate is at its sharpest and the feasible set has settled.
         if sharpness == sharpness_max and level == level_min:
@@ -148,7 +140,7 @@ def _algorithm_1(
         sharpness = grow(sharpness, sharpness_growth, sharpness_max)  # line 7
         level = shrink(level, 1.0 / level_shrink, level_min)
 
-    scores = _scores(columns_re, columns_im, searched)
+    scores = cg.squares(columns_re, columns_im, searched)
     searched_count, searched_weakest = _tally(scores)  # line 9
     active = np.flatnonzero(scores >= 1.0 - margin)  # line 10
     if active.size == 0:  # lines 11, 15
@@ -173,31 +165,13 @@ def _algorithm_1(
     )
     iterations += used
     evaluations += tried
-    count, weakest = _tally(_scores(columns_re, columns_im, consolidated))  # line 13
+    count, weakest = _tally(cg.squares(columns_re, columns_im, consolidated))  # line 13
     if count >= searched_count:  # line 14
         return consolidated, count, weakest, stages, iterations, evaluations
     return searched, searched_count, searched_weakest, stages, iterations, evaluations
 
 
-def dominant_eigenvector(effective: Complex) -> Complex:
-    """Unit eigenvector of sum_k Q_k for its largest eigenvalue: where Algorithm 1 starts."""
-    _, vectors = np.linalg.eigh(effective @ effective.conj().T)
-    start: Complex = np.ascontiguousarray(vectors[:, -1])
-    return start
-
-
-def random_beams(count: int, dimension: int, rng: np.random.Generator) -> Complex:
-    """Unit beams, uniform on the sphere; shape (count, dimension).
-
-    Drawn one after the other, so that more beams begin with the same ones.
-    """
-    parts = rng.standard_normal((count, 2, dimension))
-    beams = parts[:, 0] + 1j * parts[:, 1]
-    unit: Complex = beams / np.linalg.norm(beams, axis=1, keepdims=True)
-    return unit
-
-
-def search(effective: Complex, options: HrmcOptions, rng: np.random.Generator) -> BeamSearch:
+def search(effective: Complex, options: HrmcOptions, rng: np.random.Generator, report: Report) -> BeamSearch:
     """Algorithm 1 from every start; the beam with most devices, then the best weakest score."""
     columns_re = np.ascontiguousarray(effective.real)
     columns_im = np.ascontiguousarray(effective.imag)

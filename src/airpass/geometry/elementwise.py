@@ -1,0 +1,180 @@
+"""Element-wise search: one antenna at a time, over everywhere it may go.
+
+The usual geometry method of the pinching-antenna literature. Each antenna in turn is tried on a
+grid over the whole interval between its neighbours, refined around the best point, and moved if
+the weakest normalised gain rises; sweeps are repeated until nothing moves. The gain of a device
+turns by 2 pi about every lambda/(1 + i_ref) of travel, so the grid must not be coarser than
+lambda/20: a wider one steps over whole ripples.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from airpass import checks
+from airpass.channel.pass_uplink import Field, element
+from airpass.errors import InvalidInput
+from airpass.geometry.base import GeometryMethod, LayoutSearch, weakest_gain
+from airpass.optim.jit import kernel
+from airpass.optim.types import Complex, Mask, Real
+from airpass.scenario import Scenario
+
+REFINEMENTS = 3  # rounds of a ten times finer grid around the best point
+
+
+@dataclass(frozen=True)
+class ElementwiseOptions:
+    """Ours; the paper only cites such methods."""
+
+    step_wavelengths: float = 0.05  # grid step over lambda; at most 1/20
+    max_sweeps: int = 20
+    tolerance: float = 1e-4  # relative gain of a sweep that ends the search
+
+    def __post_init__(self) -> None:
+        checks.positive("step_wavelengths", self.step_wavelengths)
+        if self.step_wavelengths > 0.05:
+            raise InvalidInput(
+                f"step_wavelengths = {self.step_wavelengths!r}: must be <= 0.05, as ripples are narrow"
+            )
+        checks.whole("max_sweeps", self.max_sweeps, 1)
+        checks.between("tolerance", self.tolerance, 0.0, 1.0)
+
+
+@kernel
+def _weakest_with(
+    position: float,
+    waveguide: int,
+    x: float,
+    y: float,
+    field: Field,
+    rest_re: Real,
+    rest_im: Real,
+    per_weight_square: Real,
+    scratch: Real,
+) -> float:
+    """The weakest normalised gain if one antenna stood at `position`, the rest as they are."""
+    element(position, waveguide, field, scratch[0], scratch[1], scratch[2])
+    lowest = np.inf
+    for k in range(rest_re.size):
+        re = rest_re[k] + x * scratch[1, k] + y * scratch[2, k]
+        im = rest_im[k] + x * scratch[2, k] - y * scratch[1, k]
+        lowest = min(lowest, (re * re + im * im) * per_weight_square[k])
+    return lowest
+
+
+@kernel
+def _sweeps(
+    layout: Real,
+    lengths: Real,
+    min_gap: float,
+    beam: Complex,
+    field: Field,
+    per_weight_square: Real,
+    grid_step: float,
+    max_sweeps: int,
+    tolerance: float,
+) -> tuple[Real, int, int]:
+    """Layout, sweeps, and positions tried."""
+    waveguides, antennas = layout.shape
+    count = field.device_x.size
+    layout = layout.copy()
+    gain_re = np.zeros(count)
+    gain_im = np.zeros(count)
+    rest_re = np.empty(count)
+    rest_im = np.empty(count)
+    scratch = np.empty((3, count))
+    best = 0.0
+    tried = 0
+    for sweep in range(max_sweeps):
+        # Summed anew each sweep, so that rounding does not pile up.
+        gain_re[:] = 0.0
+        gain_im[:] = 0.0
+        for m in range(waveguides):
+            x = beam[m].real
+            y = beam[m].imag
+            for n in range(antennas):
+                element(layout[m, n], m, field, scratch[0], scratch[1], scratch[2])
+                for k in range(count):
+                    gain_re[k] += x * scratch[1, k] + y * scratch[2, k]
+                    gain_im[k] += x * scratch[2, k] - y * scratch[1, k]
+        best = np.inf
+        for k in range(count):
+            best = min(best, (gain_re[k] ** 2 + gain_im[k] ** 2) * per_weight_square[k])
+        before = best
+        for m in range(waveguides):
+            x = beam[m].real
+            y = beam[m].imag
+            for n in range(antennas):
+                low = layout[m, n - 1] + min_gap if n > 0 else 0.0
+                high = layout[m, n + 1] - min_gap if n < antennas - 1 else lengths[m]
+                if not high > low:
+                    continue
+                element(layout[m, n], m, field, scratch[0], scratch[1], scratch[2])
+                for k in range(count):
+                    rest_re[k] = gain_re[k] - (x * scratch[1, k] + y * scratch[2, k])
+                    rest_im[k] = gain_im[k] - (x * scratch[2, k] - y * scratch[1, k])
+                place = layout[m, n]
+                points = int(np.ceil((high - low) / grid_step)) + 1
+                step = (high - low) / (points - 1)
+                start = low
+                for _ in range(1 + REFINEMENTS):
+                    for i in range(points):
+                        position = min(start + i * step, high)
+                        value = _weakest_with(
+                            position, m, x, y, field, rest_re, rest_im, per_weight_square, scratch
+                        )
+                        tried += 1
+                        if value > best:
+                            best = value
+                            place = position
+                    start = max(place - step, low)
+                    points = 21
+                    step = 0.1 * step
+                layout[m, n] = place
+                element(place, m, field, scratch[0], scratch[1], scratch[2])
+                for k in range(count):
+                    gain_re[k] = rest_re[k] + x * scratch[1, k] + y * scratch[2, k]
+                    gain_im[k] = rest_im[k] + x * scratch[2, k] - y * scratch[1, k]
+        if best - before <= tolerance * best:
+            return layout, sweep + 1, tried
+    return layout, max_sweeps, tried
+
+
+def move(
+    scenario: Scenario,
+    layout: Real,
+    beam: Complex,
+    devices: Mask,
+    options: ElementwiseOptions,
+    rng: np.random.Generator,
+) -> LayoutSearch:
+    """Sweep over the antennas until a sweep no longer helps."""
+    receiver = scenario.receiver
+    moved, sweeps, tried = _sweeps(
+        np.ascontiguousarray(layout),
+        receiver.lengths,
+        float(receiver.min_gap_m),
+        beam,
+        scenario.uplink.field(receiver.antennas, devices),
+        1.0 / scenario.weights[devices] ** 2,
+        options.step_wavelengths * scenario.uplink.wavelength,
+        options.max_sweeps,
+        float(options.tolerance),
+    )
+    before = weakest_gain(scenario, layout, beam, devices)
+    after = weakest_gain(scenario, moved, beam, devices)
+    kept = (moved, after) if after >= before else (layout, before)  # rounding alone could lower it
+    return LayoutSearch(
+        layout=kept[0],
+        objective=(before, kept[1]),
+        status="done",
+        work={"sweeps": sweeps, "positions": tried},
+    )
+
+
+METHOD = GeometryMethod(
+    name="elementwise",
+    summary="one antenna at a time on a dense grid over its whole interval",
+    options=ElementwiseOptions,
+    move=move,
+)

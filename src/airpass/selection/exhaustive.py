@@ -1,0 +1,119 @@
+"""Every subset of devices, largest first: the reference for small K.
+
+A subset is feasible if some beam gives all its devices a score of at least one. For two devices
+the best beam has a closed form, which rules out most subsets; for the others the weakest score
+is maximised from several starts. The search over subsets is complete; that over beams is as
+good as its starts, which for a dozen devices on a handful of chains is very good.
+"""
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from airpass import checks
+from airpass.errors import InvalidInput
+from airpass.optim import conjugate_gradient as cg
+from airpass.optim.jit import kernel
+from airpass.optim.types import Complex, Real
+from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant_eigenvector, random_beams
+
+MOST_DEVICES = 12
+TEMPERATURES = np.array([0.3, 0.03, 0.003])
+
+
+@dataclass(frozen=True)
+class ExhaustiveOptions:
+    """Ours."""
+
+    starts: int = 24  # beams that each subset is tried from, besides its dominant eigenvector
+    iterations: int = 200  # conjugate-gradient iterations at each of three temperatures
+
+    def __post_init__(self) -> None:
+        checks.whole("starts", self.starts, 0)
+        checks.whole("iterations", self.iterations, 1)
+
+
+@kernel
+def pair_margin(first: Complex, second: Complex) -> float:
+    """max over unit m of min(|h_1^H m|^2, |h_2^H m|^2).
+
+    With a = ||h_1||^2 <= b = ||h_2||^2 and c = |h_1^H h_2|: if c >= a, the beam matched to h_1
+    already serves h_2 better, and a is the answer. Otherwise the best beam gives both the same
+    score, (a b - c^2)/(a + b - 2 c).
+    """
+    a = float(np.sum(np.abs(first) ** 2))
+    b = float(np.sum(np.abs(second) ** 2))
+    c = float(np.abs(np.sum(first.conjugate() * second)))
+    if c >= min(a, b):
+        return min(a, b)
+    return (a * b - c * c) / (a + b - 2.0 * c)
+
+
+@kernel
+def best_beam(columns_re: Real, columns_im: Real, starts: Complex, iterations: int) -> tuple[Complex, float]:
+    """The beam with the largest weakest score over all columns, and that score."""
+    unused = np.ones(columns_re.shape[1])
+    best = starts[0].copy()
+    margin = -1.0
+    for s in range(starts.shape[0]):
+        beam = starts[s].copy()
+        for temperature in TEMPERATURES:
+            beam, _, _, _, _ = cg.minimise(
+                columns_re, columns_im, cg.SOFTMIN, unused, 0.0, temperature, beam, 3e-2, iterations, 1e-9
+            )
+        weakest = np.min(cg.squares(columns_re, columns_im, beam))
+        if weakest > margin:
+            best = beam
+            margin = weakest
+    return best, margin
+
+
+def search(
+    effective: Complex, options: ExhaustiveOptions, rng: np.random.Generator, report: Report
+) -> BeamSearch:
+    """The largest feasible subset; among those of its size, the one with the most margin."""
+    size, count = effective.shape
+    if count > MOST_DEVICES:
+        raise InvalidInput(f"method = 'exhaustive' with {count} devices: takes at most {MOST_DEVICES}")
+    able = [k for k in range(count) if np.linalg.norm(effective[:, k]) ** 2 >= 1.0]
+    beams = random_beams(options.starts, size, rng)
+    if not able:
+        strongest = effective[:, np.linalg.norm(effective, axis=0).argmax()]
+        return BeamSearch(beam=strongest / np.linalg.norm(strongest), status="done", work={"subsets": 0})
+    clash = _clashes(effective, able)
+    tried = 0
+    for target in range(len(able), 0, -1):
+        report(f"subsets of {target}")
+        best: tuple[float, Complex] | None = None
+        for subset in combinations(able, target):
+            if any(pair in clash for pair in combinations(subset, 2)):
+                continue
+            tried += 1
+            chosen = np.ascontiguousarray(effective[:, list(subset)])
+            starts = np.vstack([dominant_eigenvector(chosen)[None, :], beams])
+            beam, margin = best_beam(
+                np.ascontiguousarray(chosen.real),
+                np.ascontiguousarray(chosen.imag),
+                starts,
+                options.iterations,
+            )
+            if margin >= 1.0 and (best is None or margin > best[0]):
+                best = (margin, beam)
+        if best is not None:
+            return BeamSearch(beam=best[1], status="done", work={"subsets": tried})
+    raise AssertionError("a device that is feasible alone is a feasible subset")
+
+
+def _clashes(effective: Complex, able: list[int]) -> set[tuple[int, int]]:
+    """Pairs that no beam serves."""
+    columns = [np.ascontiguousarray(effective[:, k]) for k in range(effective.shape[1])]
+    return {(i, j) for i, j in combinations(able, 2) if pair_margin(columns[i], columns[j]) < 1.0}
+
+
+METHOD = SelectionMethod(
+    name="exhaustive",
+    summary=f"every subset, largest first; up to {MOST_DEVICES} devices",
+    options=ExhaustiveOptions,
+    search=search,
+)

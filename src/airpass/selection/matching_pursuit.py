@@ -1,0 +1,179 @@
+"""Matching pursuit: devices are scheduled one by one and never reconsidered.
+
+A reconstruction. The paper compares with Bereyhi et al., "Device Scheduling in Over-the-Air
+Federated Learning via Matching Pursuit", IEEE Trans. Signal Process., 2023; what is taken from
+it is the principle (sequential support updates, irreversible decisions, cost O(K^2 M^2)), not
+its listing.
+
+Forward (`mp`): start from the strongest device with the beam matched to it. Take the device
+with the largest score under the current beam, refit the beam to the enlarged set by
+regularised least squares with phase alignment,
+
+    theta_j = arg(h_j^H m),    m ~ (H H^H + r I)^{-1} H e^{j theta},
+
+keep the better of old and new beam by the weakest score of the set, and accept the device if
+all its scores are at least one; otherwise stop.
+
+Backward (`mp-backward`): start from all devices with the dominant eigenvector of the sum of
+their Q_k, and drop the weakest until all that remain are feasible.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from airpass import checks
+from airpass.optim.conjugate_gradient import squares
+from airpass.optim.jit import kernel
+from airpass.optim.types import Complex, Real
+from airpass.selection.base import BeamSearch, Report, SelectionMethod
+
+
+@dataclass(frozen=True)
+class MatchingPursuitOptions:
+    """All ours, as the method is a reconstruction; measured in docs/baselines.md."""
+
+    passes: int = 3  # phase alignments of one refit
+    regularisation: float = 1e-2  # r, relative to the mean eigenvalue of H H^H
+
+    def __post_init__(self) -> None:
+        checks.whole("passes", self.passes, 1)
+        checks.positive("regularisation", self.regularisation)
+
+
+@dataclass(frozen=True)
+class BackwardOptions:
+    """Nothing to set."""
+
+
+@kernel
+def _weakest(scores: Real, members: Real) -> float:
+    lowest = np.inf
+    for k in range(scores.size):
+        if members[k] > 0.0:
+            lowest = min(lowest, scores[k])
+    return lowest
+
+
+@kernel
+def _refit(
+    columns: Complex, members: Real, gram: Complex, beam: Complex, passes: int, share: float
+) -> Complex:
+    """Regularised least squares with phase alignment; `gram` is H H^H over the members."""
+    size = columns.shape[0]
+    mean = 0.0
+    for i in range(size):
+        mean += gram[i, i].real
+    ridge = gram.copy()
+    for i in range(size):
+        ridge[i, i] += share * mean / size
+    inverse = np.linalg.inv(ridge)
+    fitted = beam.copy()
+    for _ in range(passes):
+        target = np.zeros(size, np.complex128)
+        for k in range(columns.shape[1]):
+            if members[k] > 0.0:
+                projection = 0.0j
+                for i in range(size):
+                    projection += columns[i, k].conjugate() * fitted[i]
+                length = abs(projection)
+                phase = projection / length if length > 0.0 else 1.0 + 0.0j
+                for i in range(size):
+                    target[i] += columns[i, k] * phase
+        fitted = inverse @ target
+        fitted = fitted / np.sqrt(np.sum(np.abs(fitted) ** 2))
+    return fitted
+
+
+@kernel
+def _forward(
+    columns: Complex, columns_re: Real, columns_im: Real, passes: int, share: float
+) -> tuple[Complex, int]:
+    size, count = columns.shape
+    strength = np.zeros(count)
+    for k in range(count):
+        for i in range(size):
+            strength[k] += columns_re[i, k] ** 2 + columns_im[i, k] ** 2
+    first = int(np.argmax(strength))
+    beam = columns[:, first].copy() / np.sqrt(strength[first])
+    members = np.zeros(count)
+    members[first] = 1.0
+    gram = np.outer(columns[:, first], columns[:, first].conjugate())
+    scheduled = 1
+    if strength[first] < 1.0:
+        return beam, 0
+    while scheduled < count:
+        scores = squares(columns_re, columns_im, beam)
+        best = -1
+        for k in range(count):
+            if members[k] == 0.0 and (best < 0 or scores[k] > scores[best]):
+                best = k
+        members[best] = 1.0
+        gram += np.outer(columns[:, best], columns[:, best].conjugate())
+        fitted = _refit(columns, members, gram, beam, passes, share)
+        kept = _weakest(scores, members)
+        refitted = _weakest(squares(columns_re, columns_im, fitted), members)
+        if max(kept, refitted) < 1.0:
+            break
+        if refitted > kept:
+            beam = fitted
+        scheduled += 1
+    return beam, scheduled
+
+
+@kernel
+def _backward(columns: Complex, columns_re: Real, columns_im: Real) -> tuple[Complex, int]:
+    size, count = columns.shape
+    members = np.ones(count)
+    gram = columns @ columns.conjugate().T
+    left = count
+    while True:
+        _, vectors = np.linalg.eigh(gram)
+        beam = vectors[:, size - 1].copy()
+        scores = squares(columns_re, columns_im, beam)
+        weakest = -1
+        for k in range(count):
+            if members[k] > 0.0 and (weakest < 0 or scores[k] < scores[weakest]):
+                weakest = k
+        if scores[weakest] >= 1.0 or left == 1:
+            return beam, left
+        members[weakest] = 0.0
+        gram -= np.outer(columns[:, weakest], columns[:, weakest].conjugate())
+        left -= 1
+
+
+def _parts(effective: Complex) -> tuple[Complex, Real, Real]:
+    columns = np.ascontiguousarray(effective)
+    return columns, np.ascontiguousarray(columns.real), np.ascontiguousarray(columns.imag)
+
+
+def forward(
+    effective: Complex, options: MatchingPursuitOptions, rng: np.random.Generator, report: Report
+) -> BeamSearch:
+    """Grow the set from the strongest device."""
+    beam, scheduled = _forward(*_parts(effective), options.passes, float(options.regularisation))
+    return BeamSearch(beam=beam, status="done", work={"scheduled": scheduled})
+
+
+def backward(
+    effective: Complex, options: BackwardOptions, rng: np.random.Generator, report: Report
+) -> BeamSearch:
+    """Shrink the set from all devices."""
+    beam, left = _backward(*_parts(effective))
+    return BeamSearch(beam=beam, status="done", work={"left": left})
+
+
+METHODS = (
+    SelectionMethod(
+        name="mp",
+        summary="forward matching pursuit, a reconstruction (after Bereyhi et al., 2023)",
+        options=MatchingPursuitOptions,
+        search=forward,
+    ),
+    SelectionMethod(
+        name="mp-backward",
+        summary="backward matching pursuit: drop the weakest until all that remain fit",
+        options=BackwardOptions,
+        search=backward,
+    ),
+)

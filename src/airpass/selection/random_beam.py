@@ -1,0 +1,37 @@
+"""A beam drawn at random: what selection is worth is measured from here.
+
+For a uniform unit beam in C^M, |h^H m|^2/||h||^2 follows a Beta(1, M-1) distribution, so that
+device k passes with probability (1 - 1/||h_k||^2)^(M-1) where ||h_k|| >= 1, and never otherwise.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from airpass.optim.types import Complex
+from airpass.selection.base import BeamSearch, Report, SelectionMethod, random_beams
+
+
+@dataclass(frozen=True)
+class RandomOptions:
+    """Nothing to set."""
+
+
+def search(
+    effective: Complex, options: RandomOptions, rng: np.random.Generator, report: Report
+) -> BeamSearch:
+    """One uniform unit beam."""
+    return BeamSearch(beam=random_beams(1, effective.shape[0], rng)[0], status="done")
+
+
+def expected_count(effective: Complex) -> float:
+    """Mean number of devices that pass."""
+    size = effective.shape[0]
+    strength = np.sum(np.abs(effective) ** 2, axis=0)
+    able = strength >= 1.0
+    return float(np.sum((1.0 - 1.0 / strength[able]) ** (size - 1)))
+
+
+METHOD = SelectionMethod(
+    name="random", summary="a random beam; whoever passes is in", options=RandomOptions, search=search
+)
