@@ -176,6 +176,29 @@ class TestSelect:
         assert "4 receive chains, 12 devices" in outcome.out
         assert picture.read_bytes().startswith(b"\x89PNG")
 
+    def test_certificates(self, run: Any, channels_file: Path) -> None:
+        arguments = [
+            "select",
+            "--channels",
+            channels_file,
+            "--budget",
+            0.3,
+            "--certify",
+            "--check-set",
+            "0,1,2",
+        ]
+        outcome = run(*arguments)
+        assert "at most" in outcome.out
+        assert "set 0,1,2: " in outcome.out
+        document = json.loads(run(*arguments, "--json", "-").out)
+        assert document["selected_count"] <= document["certificate"]["at_most"] <= 12
+        assert document["set"]["verdict"] in ("feasible", "infeasible", "undecided")
+
+    @pytest.mark.parametrize("text", ["0,0", "12", "a", "-1", ""])
+    def test_bad_sets(self, run: Any, channels_file: Path, text: str) -> None:
+        outcome = run("select", "--channels", channels_file, "--budget", 0.3, "--check-set", text)
+        assert_refused(outcome, "set", repr(text))
+
     @pytest.mark.parametrize(
         ("array", "words"),
         [

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from airpass import Scenario, aircomp, select, selection
+from airpass import Scenario, aircomp, certify, select, selection
 from airpass.optim.types import Complex, Real
 
 METHODS = sorted(selection.methods())
@@ -43,6 +43,12 @@ class TestSelectionContract:
         picked = select(channels, weights, budget, method)
         shuffled = select(channels[:, order], weights[order], budget, method)
         assert shuffled.selected_count == picked.selected_count
+
+    def test_never_above_exhaustive_nor_above_the_certificate(self, method: str, seed: int) -> None:
+        channels, weights, budget = instance(seed)
+        picked = select(channels, weights, budget, method)
+        assert picked.selected_count <= select(channels, weights, budget, "exhaustive").selected_count
+        assert picked.selected_count <= certify(channels, weights, budget=budget).at_most
 
     def test_the_input_is_left_alone(self, method: str, seed: int) -> None:
         channels, weights, budget = instance(seed)

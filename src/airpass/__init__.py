@@ -9,12 +9,14 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from airpass.certificates import Certificate, certify
     from airpass.designing import Design, design
     from airpass.errors import InvalidInput
     from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
     from airpass.selecting import Selection, select
 
 __all__ = [
+    "Certificate",
     "Design",
     "DeviceDraw",
     "Devices",
@@ -24,6 +26,7 @@ __all__ = [
     "Scenario",
     "Selection",
     "Weighting",
+    "certify",
     "design",
     "select",
 ]
@@ -31,6 +34,7 @@ __all__ = [
 __version__ = version("airpass")
 
 _HOME = {
+    "Certificate": "certificates",
     "Design": "designing",
     "DeviceDraw": "scenario",
     "Devices": "scenario",
@@ -40,6 +44,7 @@ _HOME = {
     "Scenario": "scenario",
     "Selection": "selecting",
     "Weighting": "scenario",
+    "certify": "certificates",
     "design": "designing",
     "select": "selecting",
 }

@@ -12,12 +12,19 @@ import click
 from airpass.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from airpass.certificates import Certificate
     from airpass.designing import Design
     from airpass.designs.base import Step
     from airpass.scenario import Scenario
     from airpass.selecting import Selection
 
 DEVICE_ROWS = 60  # longer tables are cut on the terminal; the JSON has all
+
+SET_VERDICTS = {
+    "feasible": "fits one beam (a beam was found)",
+    "infeasible": "fits no beam (proved)",
+    "undecided": "no beam found, but no proof that there is none",
+}
 
 json_option = click.option(
     "--json", "json_path", metavar="PATH", help="Write the result as JSON to PATH ('-' for standard output)."
@@ -148,6 +155,12 @@ def design(
 @click.option("--power", type=float, default=1.0, show_default=True, help="Largest transmit power P0.")
 @click.option("--method", default="hrmc", show_default=True, help="Selection method; see `airpass methods`.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
+@click.option("--certify", is_flag=True, help="Also prove how many devices any beam can select at most.")
+@click.option(
+    "--check-set",
+    metavar="K,K,...",
+    help="Also say whether these devices fit one beam: a beam for them, or a proof that there is none.",
+)
 @option_option
 @json_option
 @figure_option
@@ -161,17 +174,22 @@ def select(
     power: float,
     method: str,
     seed: int,
+    certify: bool,
+    check_set: str | None,
     changes: Sequence[str],
     json_path: str | None,
     figure_path: Path | None,
 ) -> None:
     """Choose devices and receive beam for channels of your own."""
     _check_outputs(json_path, figure_path)
+    from airpass import certificates
     from airpass.arrays import read_array
+    from airpass.certificates import parse_set
     from airpass.selecting import checked_channels, checked_weights
     from airpass.selecting import select as run
 
     channels = checked_channels(read_array(channels_path, variable), str(channels_path))
+    suspects = None if check_set is None else parse_set(check_set, channels.shape[1])
     weights = None
     if weights_path is not None:
         weights = checked_weights(read_array(weights_path), channels.shape[1], str(weights_path))
@@ -188,16 +206,33 @@ def select(
             seed=seed,
             report=report,
         )
-    from airpass.documents import selection_document
+        certificate = checked = None
+        if certify:
+            report("proving a bound")
+            certificate = certificates.upper_bound(result.effective)
+        if suspects is not None:
+            report("checking the set")
+            checked = certificates.check_set(result.effective, suspects, seed)
+    from airpass.documents import certificate_document, selection_document, set_document
 
-    _write_json(json_path, lambda: selection_document(result))
+    def document() -> dict[str, Any]:
+        extra: dict[str, Any] = {}
+        if certificate is not None:
+            extra["certificate"] = certificate_document(certificate)
+        if checked is not None and suspects is not None:
+            extra["set"] = set_document(suspects, checked)
+        return selection_document(result) | extra
+
+    _write_json(json_path, document)
     if figure_path is not None:
         from airpass.figures.room import draw_selection
         from airpass.figures.style import save
 
         save(draw_selection(result), figure_path)
     if json_path != "-":
-        _print_selection(result)
+        _print_selection(result, certificate)
+        if checked is not None:
+            _console().print(f"\nset {check_set}: {SET_VERDICTS[checked.verdict]}", highlight=False)
 
 
 @cli.command()
@@ -395,17 +430,21 @@ def _print_design(design: "Design") -> None:
     _print_devices(console, design.selection, [("x, m", devices.x_m), ("y, m", devices.y_m)])
 
 
-def _print_selection(selection: "Selection") -> None:
+def _print_selection(selection: "Selection", certificate: "Certificate | None") -> None:
     console = _console()
     chains, count = selection.channels.shape
     console.print(f"[bold]{selection.method}[/]  {chains} receive chains, {count} devices")
-    _print_summary(console, selection, selection.seconds)
+    _print_summary(console, selection, selection.seconds, certificate)
     _print_devices(console, selection, [])
 
 
-def _print_summary(console: Any, selection: "Selection", seconds: float) -> None:
+def _print_summary(
+    console: Any, selection: "Selection", seconds: float, certificate: "Certificate | None" = None
+) -> None:
     count = selection.selected_count
     parts = [f"selected {count} of {selection.scores.size}"]
+    if certificate is not None:
+        parts.append(f"at most {certificate.at_most} by any beam")
     label = "weakest score" if count else "best score"
     parts.append(f"{label} {selection.weakest_score:.4g} (1 is needed)")
     if count and selection.mse_threshold is not None:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from airpass import __version__
+from airpass.certificates import Certificate, SetCheck
 from airpass.designing import Design
 from airpass.optim.types import Complex
 from airpass.registry import options_dict
@@ -23,6 +24,25 @@ def selection_document(selection: Selection) -> dict[str, Any]:
         "seconds": selection.seconds,
         "version": __version__,
         "seed": selection.seed,
+    }
+
+
+def certificate_document(certificate: Certificate) -> dict[str, Any]:
+    """The bound of `select --certify`."""
+    return {
+        "at_most": certificate.at_most,
+        "bound": certificate.bound,
+        "multipliers": certificate.multipliers.tolist(),
+    }
+
+
+def set_document(devices: list[int], check: SetCheck) -> dict[str, Any]:
+    """The verdict of `select --check-set`, with what proves it."""
+    return {
+        "devices": devices,
+        "verdict": check.verdict,
+        "beam": None if check.beam is None else _complex(check.beam),
+        "multipliers": None if check.multipliers is None else check.multipliers.tolist(),
     }
 
 

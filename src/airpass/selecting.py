@@ -34,11 +34,15 @@ class Selection:
     seconds: float
     seed: int
 
+    @property
+    def effective(self) -> Complex:
+        """Columns √Γ g_k/φ_k, eq. (28)."""
+        return aircomp.effective_channels(self.channels, self.weights, self.budget)
+
     @cached_property
     def scores(self) -> Real:
         """z_k = Gamma |m^H g_k|^2/phi_k^2, eq. (31)."""
-        effective = aircomp.effective_channels(self.channels, self.weights, self.budget)
-        return aircomp.scores(self.beam, effective)
+        return aircomp.scores(self.beam, self.effective)
 
     @cached_property
     def selected(self) -> Mask:

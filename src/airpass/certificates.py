@@ -1,0 +1,98 @@
+"""What no beam can do: an upper bound on the number of selectable devices, and proofs that a set
+of devices does not fit together.
+
+For any multipliers 0 <= y_k <= 1 and any unit beam m, as min(1, z) <= (1 - y) + y z,
+
+    #{k : z_k >= 1}  <=  sum_k min(1, z_k)  <=  sum_k (1 - y_k) + lambda_max(sum_k y_k Q_k),
+
+and if z_k >= 1 held for all k in S, sum_{k in S} y_k <= lambda_max(sum_{k in S} y_k Q_k). The best
+y comes from a semidefinite program, but both statements hold for every y: they are checked here
+by one eigenvalue, so that a solver's tolerance cannot make them wrong. Devices with ||h_k|| < 1
+are out before all else, as no beam gives them a score of one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import floor
+from typing import Any
+
+import numpy as np
+
+from airpass import aircomp
+from airpass.errors import InvalidInput
+from airpass.optim.conic import LiftedProgram
+from airpass.optim.types import Complex, Real
+from airpass.selecting import checked_channels, checked_weights, select
+
+ROUNDING = 1e-9  # relative slack for the eigenvalue's own rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """At most `at_most` devices can be selected, whatever the beam."""
+
+    at_most: int
+    bound: float  # before rounding down
+    multipliers: Real  # the y_k that prove it, zero for devices that are out by themselves
+
+
+@dataclass(frozen=True, eq=False)
+class SetCheck:
+    """Whether a set of devices fits one beam: "feasible", "infeasible" or "undecided"."""
+
+    verdict: str
+    beam: Complex | None  # serves them all, if feasible
+    multipliers: Real | None  # prove it, if infeasible: sum of y exceeds lambda_max
+
+
+def upper_bound(effective: Complex) -> Certificate:
+    """The certificate for effective channels √Γ g_k/φ_k."""
+    able = np.linalg.norm(effective, axis=0) ** 2 >= 1.0 - ROUNDING
+    multipliers = np.zeros(effective.shape[1])
+    if not able.any():
+        return Certificate(0, 0.0, multipliers)
+    chosen = np.ascontiguousarray(effective[:, able])
+    count = chosen.shape[1]
+    found = LiftedProgram(chosen).solve(np.zeros((chosen.shape[0],) * 2, np.complex128), np.ones(count))
+    multipliers[able] = found.multipliers
+    trivial = float(count)  # the bound of y = 0
+    bound = min(trivial, count - float(found.multipliers.sum()) + _largest(chosen, found.multipliers))
+    return Certificate(floor(bound * (1.0 + ROUNDING)), bound, multipliers)
+
+
+def check_set(effective: Complex, devices: Sequence[int], seed: int = 0, starts: int = 64) -> SetCheck:
+    """Prove that `devices` do not fit one beam, or find one that they do fit."""
+    chosen = np.ascontiguousarray(effective[:, list(devices)])
+    picked = select(chosen, np.ones(chosen.shape[1]), 1.0, options={"starts": starts}, seed=seed)
+    if picked.selected.all():
+        return SetCheck("feasible", picked.beam, None)
+    size = chosen.shape[0]
+    found = LiftedProgram(chosen).solve(np.zeros((size, size), np.complex128), np.ones(chosen.shape[1]))
+    if float(found.multipliers.sum()) > _largest(chosen, found.multipliers) * (1.0 + ROUNDING):
+        return SetCheck("infeasible", None, found.multipliers)
+    return SetCheck("undecided", None, None)
+
+
+def certify(channels: Any, weights: Any = None, *, budget: float) -> Certificate:
+    """The upper bound for channels of shape (M, K), weights phi_k (1/K each) and budget Gamma."""
+    matrix = checked_channels(channels)
+    phi = checked_weights(weights, matrix.shape[1])
+    return upper_bound(aircomp.effective_channels(matrix, phi, budget))
+
+
+def parse_set(text: str, count: int) -> list[int]:
+    """Device numbers from "0,3,7"."""
+    try:
+        devices = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise InvalidInput(f"set = {text!r}: must be device numbers with commas between, as 0,3,7") from None
+    bad = [k for k in devices if not 0 <= k < count]
+    if bad or len(set(devices)) != len(devices):
+        raise InvalidInput(f"set = {text!r}: must be different numbers from 0 to {count - 1}")
+    return devices
+
+
+def _largest(columns: Complex, multipliers: Real) -> float:
+    """lambda_max(sum_k y_k h_k h_k^H)."""
+    scaled = columns * np.sqrt(multipliers)
+    return float(np.linalg.eigvalsh(scaled @ scaled.conj().T)[-1])
