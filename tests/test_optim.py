@@ -144,11 +144,18 @@ class Problem:
 
     def gradient(self, kind: int, beam: Complex, sharpness: float, level: float) -> Complex:
         slopes = np.empty(self.weights.size)
-        cg.evaluate(kind, self.scores(beam), self.weights, sharpness, level, slopes)
+        cg.evaluate(kind, self.scores(beam), self.weights, sharpness, level, slopes, np.empty(slopes.size))
         a = self.columns.conj().T @ beam
         return sphere.project(
             beam,
-            cg.gradient(self.re, self.im, slopes, np.ascontiguousarray(a.real), np.ascontiguousarray(a.imag)),
+            cg.gradient(
+                self.re,
+                self.im,
+                slopes,
+                np.ascontiguousarray(a.real),
+                np.ascontiguousarray(a.imag),
+                cg.new_scratch(slopes.size),
+            ),
         )
 
     def minimise(
@@ -182,7 +189,9 @@ class TestConjugateGradient:
     def test_values_match_the_formulas(self, kind: int, sharpness: float, level: float, scale: float) -> None:
         problem = Problem(5, 30, 3, scale)
         slopes = np.empty(30)
-        got = cg.evaluate(kind, problem.scores(problem.start), problem.weights, sharpness, level, slopes)
+        got = cg.evaluate(
+            kind, problem.scores(problem.start), problem.weights, sharpness, level, slopes, np.empty(30)
+        )
         assert math.isclose(
             got, problem.value(kind, problem.start, sharpness, level), rel_tol=1e-10, abs_tol=1e-12
         )

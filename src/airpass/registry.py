@@ -5,6 +5,7 @@ import pkgutil
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, fields, is_dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -61,7 +62,7 @@ def build_options(kind: type, changes: Mapping[str, Any], prefix: str = "") -> A
 
     A number may stand as its text, as it comes from a command line.
     """
-    hints = get_type_hints(kind)
+    hints = _hints(kind)
     names = [item.name for item in fields(kind)]
     if not names and changes:
         raise InvalidInput(f"option {prefix}{next(iter(changes))}: this method has no options")
@@ -76,6 +77,11 @@ def build_options(kind: type, changes: Mapping[str, Any], prefix: str = "") -> A
         else:
             values[name] = _converted(f"option {prefix}{name}", value, hint)
     return kind(**values)
+
+
+@cache
+def _hints(kind: type) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _converted(label: str, value: Any, hint: Any) -> Any:

@@ -16,7 +16,9 @@ from airpass.channel.pass_uplink import Field, element
 from airpass.errors import InvalidInput
 from airpass.geometry.base import GeometryMethod, LayoutSearch, weakest_gain
 from airpass.optim.jit import kernel
+from airpass.optim.lanes import lane_min
 from airpass.optim.types import Complex, Mask, Real
+from airpass.optim.vector_math import fma
 from airpass.scenario import Scenario
 
 REFINEMENTS = 3  # rounds of a ten times finer grid around the best point
@@ -54,12 +56,11 @@ def _weakest_with(
 ) -> float:
     """The weakest normalised gain if one antenna stood at `position`, the rest as they are."""
     element(position, waveguide, field, scratch[0], scratch[1], scratch[2])
-    lowest = np.inf
     for k in range(rest_re.size):
-        re = rest_re[k] + x * scratch[1, k] + y * scratch[2, k]
-        im = rest_im[k] + x * scratch[2, k] - y * scratch[1, k]
-        lowest = min(lowest, (re * re + im * im) * per_weight_square[k])
-    return lowest
+        re = rest_re[k] + fma(x, scratch[1, k], y * scratch[2, k])
+        im = rest_im[k] + fma(x, scratch[2, k], -(y * scratch[1, k]))
+        scratch[0, k] = fma(re, re, im * im) * per_weight_square[k]
+    return lane_min(scratch[0])
 
 
 @kernel

@@ -28,9 +28,11 @@ from airpass.geometry.base import GeometryMethod, LayoutSearch, weakest_gain
 from airpass.geometry.slack import invert, layout_from_raw, raw_gradient
 from airpass.optim import line_search
 from airpass.optim.jit import kernel
+from airpass.optim.lanes import lane_sum
 from airpass.optim.schedules import shrink
 from airpass.optim.softmin import softmin
 from airpass.optim.types import Complex, Mask, Real
+from airpass.optim.vector_math import fma
 from airpass.scenario import Scenario
 
 UNITS = ("score", "gain")
@@ -66,13 +68,21 @@ class Workspace(NamedTuple):
     term_im: Real
     gain_re: Real  # u_k, shape (K,)
     gain_im: Real
+    scratch: Real
 
 
 @kernel
 def workspace(waveguides: int, antennas: int, count: int) -> Workspace:
     """Room for one evaluation."""
     shape = (waveguides, antennas, count)
-    return Workspace(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(count), np.empty(count))
+    return Workspace(
+        np.empty(shape),
+        np.empty(shape),
+        np.empty(shape),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+    )
 
 
 @kernel
@@ -89,8 +99,8 @@ def gains(layout: Real, beam: Complex, field: Field, work: Workspace) -> None:
             im = work.term_im[m, n]
             element(layout[m, n], m, field, work.distance[m, n], re, im)
             for k in range(re.size):
-                work.gain_re[k] += x * re[k] + y * im[k]
-                work.gain_im[k] += x * im[k] - y * re[k]
+                work.gain_re[k] += fma(x, re[k], y * im[k])
+                work.gain_im[k] += fma(x, im[k], -(y * re[k]))
 
 
 @kernel
@@ -111,7 +121,6 @@ def layout_gradient(
             re = work.term_re[m, n]
             im = work.term_im[m, n]
             distance = work.distance[m, n]
-            total = 0.0
             for k in range(re.size):
                 stretch = (layout[m, n] - field.device_x[k]) / distance[k]  # dD/dl
                 # v = u_k^* m_m^*, then Re(v g (-stretch/D - j kappa (stretch + i_ref)))
@@ -119,8 +128,10 @@ def layout_gradient(
                 v_im = -work.gain_re[k] * y - work.gain_im[k] * x
                 p_re = v_re * re[k] - v_im * im[k]
                 p_im = v_re * im[k] + v_im * re[k]
-                total += pull[k] * (wavenumber * (stretch + index) * p_im - (stretch / distance[k]) * p_re)
-            gradient[m, n] = 2.0 * total
+                work.scratch[k] = pull[k] * (
+                    wavenumber * (stretch + index) * p_im - (stretch / distance[k]) * p_re
+                )
+            gradient[m, n] = 2.0 * lane_sum(work.scratch)
 
 
 @kernel

@@ -11,13 +11,18 @@ O(K), as |h_k^H(m + t d)|^2 is a parabola in t, and the projections of the accep
 are a + t b. So an iteration is one product with H^H, one with H, and O(K) per trial.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from airpass.optim import line_search, sphere
 from airpass.optim.jit import kernel
+from airpass.optim.lanes import lane_sum
 from airpass.optim.softmin import softmin
 from airpass.optim.types import Complex, Real
-from airpass.optim.vector_math import exp, log
+from airpass.optim.vector_math import exp, fma, log
+
+BLOCK = 1024  # entries worked on at a time, so that intermediate results stay in cache
 
 SATURATING = 0
 SOFTMIN = 1
@@ -29,28 +34,32 @@ NO_DESCENT = 2  # no step along the steepest descent improves: a minimum to roun
 
 
 @kernel
-def saturating(scores: Real, weights: Real, sharpness: float, level: float, slopes: Real) -> float:
-    """Value of SATURATING; `slopes` receives df/dz_k.
+def saturating(
+    scores: Real, weights: Real, sharpness: float, level: float, slopes: Real, terms: Real
+) -> float:
+    """Value of SATURATING; `slopes` receives df/dz_k, `terms` what it sums.
 
     With p = 1/(1 + exp(sharpness (1 - z))), exp(-v/level) = p**(1/(sharpness level)) and
     the derivative of v is -(1 - p), so that one exponential and one power serve for all.
     """
-    power = 1.0 / (sharpness * level)
-    total = 0.0
+    power = -1.0 / (sharpness * level)
+    steepness = -1.0 / level
     for k in range(scores.size):
-        odds = exp(sharpness * (1.0 - scores[k]))
-        kept = exp(-power * log(1.0 + odds))
-        total += weights[k] * (1.0 - kept)
-        p = 1.0 / (1.0 + odds)
-        slopes[k] = -(weights[k] / level) * kept * (1.0 - p)
-    return total
+        # Beyond 700 the exponential would overflow; nothing is lost, as p is zero there anyway.
+        odds = exp(min(sharpness * (1.0 - scores[k]), 700.0))
+        kept = exp(power * log(1.0 + odds))
+        terms[k] = weights[k] * (1.0 - kept)
+        slopes[k] = weights[k] * steepness * kept * (odds / (1.0 + odds))
+    return lane_sum(terms)
 
 
 @kernel
-def evaluate(kind: int, scores: Real, weights: Real, sharpness: float, level: float, slopes: Real) -> float:
+def evaluate(
+    kind: int, scores: Real, weights: Real, sharpness: float, level: float, slopes: Real, terms: Real
+) -> float:
     """Value of the objective `kind` and, in `slopes`, its derivative in every z_k."""
     if kind == SATURATING:
-        return saturating(scores, weights, sharpness, level, slopes)
+        return saturating(scores, weights, sharpness, level, slopes, terms)
     value = softmin(scores, level, slopes)
     for k in range(scores.size):
         slopes[k] = -slopes[k]
@@ -66,8 +75,8 @@ def projections(columns_re: Real, columns_im: Real, point: Complex, out_re: Real
         x = point[i].real
         y = point[i].imag
         for k in range(out_re.size):
-            out_re[k] += columns_re[i, k] * x + columns_im[i, k] * y
-            out_im[k] += columns_re[i, k] * y - columns_im[i, k] * x
+            out_re[k] = fma(columns_re[i, k], x, fma(columns_im[i, k], y, out_re[k]))
+            out_im[k] = fma(columns_re[i, k], y, fma(columns_im[i, k], -x, out_im[k]))
 
 
 @kernel
@@ -79,17 +88,47 @@ def squares(columns_re: Real, columns_im: Real, point: Complex) -> Real:
     return re * re + im * im
 
 
+class Scratch(NamedTuple):
+    """Room for intermediate results of `gradient`, so that it allocates none."""
+
+    pull_re: Real  # shape (K,)
+    pull_im: Real
+    term_re: Real  # shape (min(K, BLOCK),)
+    term_im: Real
+
+
 @kernel
-def gradient(columns_re: Real, columns_im: Real, slopes: Real, a_re: Real, a_im: Real) -> Complex:
+def new_scratch(count: int) -> Scratch:
+    """Room for K = `count`."""
+    block = min(count, BLOCK)
+    return Scratch(np.empty(count), np.empty(count), np.empty(block), np.empty(block))
+
+
+@kernel
+def gradient(
+    columns_re: Real, columns_im: Real, slopes: Real, a_re: Real, a_im: Real, scratch: Scratch
+) -> Complex:
     """Wirtinger gradient sum_k (df/dz_k) h_k h_k^H m, from the projections a_k = h_k^H m."""
+    count = slopes.size
+    pull_re = scratch.pull_re
+    pull_im = scratch.pull_im
+    term_re = scratch.term_re
+    term_im = scratch.term_im
     result = np.empty(columns_re.shape[0], np.complex128)
-    for i in range(result.size):
-        re = 0.0
-        im = 0.0
-        for k in range(slopes.size):
-            re += slopes[k] * (columns_re[i, k] * a_re[k] - columns_im[i, k] * a_im[k])
-            im += slopes[k] * (columns_re[i, k] * a_im[k] + columns_im[i, k] * a_re[k])
-        result[i] = complex(re, im)
+    for k in range(count):
+        pull_re[k] = slopes[k] * a_re[k]
+        pull_im[k] = slopes[k] * a_im[k]
+    result[:] = 0.0
+    for start in range(0, count, BLOCK):
+        stop = min(start + BLOCK, count)
+        for i in range(result.size):
+            for k in range(start, stop):
+                re = columns_re[i, k]
+                im = columns_im[i, k]
+                term_re[k - start] = fma(re, pull_re[k], -(im * pull_im[k]))
+                term_im[k - start] = fma(re, pull_im[k], im * pull_re[k])
+            size = stop - start
+            result[i] += complex(lane_sum(term_re[:size]), lane_sum(term_im[:size]))
     return result
 
 
@@ -122,14 +161,16 @@ def minimise(
     square = np.empty(count)
     trial = np.empty(count)
     slopes = np.empty(count)
+    terms = np.empty(count)
+    scratch = new_scratch(count)
 
     point = start.copy()
     projections(columns_re, columns_im, point, a_re, a_im)
     for k in range(count):
         scores[k] = a_re[k] * a_re[k] + a_im[k] * a_im[k]
-    value = evaluate(kind, scores, weights, sharpness, level, slopes)
+    value = evaluate(kind, scores, weights, sharpness, level, slopes, terms)
     evaluations = 1
-    grad = sphere.project(point, gradient(columns_re, columns_im, slopes, a_re, a_im))
+    grad = sphere.project(point, gradient(columns_re, columns_im, slopes, a_re, a_im, scratch))
     grad_square = sphere.inner(grad, grad)
     direction = -grad
     steepest = True
@@ -157,7 +198,7 @@ def minimise(
             shrink = 1.0 / (1.0 + step * step * length_square)
             for k in range(count):
                 trial[k] = (scores[k] + step * (linear[k] + step * square[k])) * shrink
-            lower = evaluate(kind, trial, weights, sharpness, level, slopes)
+            lower = evaluate(kind, trial, weights, sharpness, level, slopes, terms)
             evaluations += 1
             if line_search.sufficient_decrease(value, lower, step, rate):
                 accepted = True
@@ -184,7 +225,7 @@ def minimise(
         if idle >= 2:
             return point, value, iteration + 1, evaluations, CONVERGED
 
-        new_grad = sphere.project(point, gradient(columns_re, columns_im, slopes, a_re, a_im))
+        new_grad = sphere.project(point, gradient(columns_re, columns_im, slopes, a_re, a_im, scratch))
         new_square = sphere.inner(new_grad, new_grad)
         carried = sphere.transport(point, grad)
         mix = 0.0

@@ -1,36 +1,42 @@
 """How numerical kernels are compiled: once per machine, cached on disk, without the GIL.
 
-Both decorators keep the function's static type, so that the kernels are type-checked as
-the plain Python they also are.
+Arithmetic is strict: operations stay as written, none are fused or reordered. So a kernel gives
+the same bits whether it was just compiled or comes from the cache, whatever the compiler made of
+it, and a seeded result can be repeated. Speed comes from the way loops are written instead: sums
+and minima go through `airpass.optim.lanes`, products and additions that should be fused through
+`airpass.optim.vector_math.fma`.
 """
 
+import hashlib
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from functools import cache
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Reassociation lets the compiler sum in vector lanes. NaN and infinity keep their
-# meaning (no "nnan", "ninf"): the objectives rely on exp overflowing to infinity.
-_REORDER = {"contract", "reassoc", "arcp", "nsz"}
+_PACKAGE = Path(__file__).parent.parent
+_WITH_KERNELS = ("optim", "channel", "selection", "geometry", "designs")
+
+
+@cache
+def sources_digest() -> str:
+    """A fingerprint of every source file that holds kernels."""
+    digest = hashlib.sha256()
+    for folder in _WITH_KERNELS:
+        for path in sorted((_PACKAGE / folder).glob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a kernel whose sums may be reordered for speed."""
-    return cast(
-        Callable[P, R], numba.njit(cache=True, nogil=True, fastmath=_REORDER, error_model="numpy")(function)
-    )
-
-
-def exact_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile a kernel whose operations stay in the order written.
-
-    Needed where a difference of nearly equal terms carries the accuracy, as in argument
-    reduction; fused multiply-add is still allowed.
-    """
-    return cast(
-        Callable[P, R],
-        numba.njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")(function),
-    )
+    """Compile a kernel. Keeps the static type: kernels are type-checked as plain Python."""
+    dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
+    dispatcher.enable_caching()
+    # Numba only looks at the file that a kernel is in, but compiles in what the kernel calls:
+    # after an edit to another file it would go on using the old code.
+    dispatcher._cache._cache_file._source_stamp = sources_digest()
+    return cast(Callable[P, R], dispatcher)

@@ -12,7 +12,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from airpass.optim.jit import exact_kernel
+from airpass.optim.jit import kernel
 
 _LOG2_E = 1.4426950408889634
 # ln 2 split in two, the first with trailing zero bits, so that n*_LN2_HIGH is exact.
@@ -58,39 +58,47 @@ def _unary(codegen: Callable[..., Any]) -> Callable[[float], float]:
     return cast(Callable[[float], float], intrinsic(typing))
 
 
+def _fma_typing(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.fma(*args)
+
+    return types.float64(types.float64, types.float64, types.float64), codegen
+
+
+fma = cast(Callable[[float, float, float], float], intrinsic(_fma_typing))  # x*y + z, rounded once
 _rint = _unary(_rint_codegen)  # nearest whole number, as a float
 _exponent = _unary(_exponent_codegen)  # floor(log2 x) of a positive normal x
 _mantissa = _unary(_mantissa_codegen)  # x / 2**exponent, in [1, 2)
 _power_of_two = _unary(_power_of_two_codegen)  # 2**n for a whole n in [-1022, 1023]
 
 
-@exact_kernel
+@kernel
 def exp(x: float) -> float:
     """e**x; 0 below -708, infinity above 709."""
     clipped = min(max(x, _EXP_MIN), _EXP_MAX)
     n = _rint(clipped * _LOG2_E)
-    r = (clipped - n * _LN2_HIGH) - n * _LN2_LOW
+    r = fma(n, -_LN2_LOW, fma(n, -_LN2_HIGH, clipped))
     # Taylor polynomial of degree 13 on |r| <= ln(2)/2: remainder below 1e-17.
     p = 1.0 / 6227020800.0
-    p = p * r + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = p * r + 1.0
-    p = p * r + 1.0
+    p = fma(p, r, 1.0 / 479001600.0)
+    p = fma(p, r, 1.0 / 39916800.0)
+    p = fma(p, r, 1.0 / 3628800.0)
+    p = fma(p, r, 1.0 / 362880.0)
+    p = fma(p, r, 1.0 / 40320.0)
+    p = fma(p, r, 1.0 / 5040.0)
+    p = fma(p, r, 1.0 / 720.0)
+    p = fma(p, r, 1.0 / 120.0)
+    p = fma(p, r, 1.0 / 24.0)
+    p = fma(p, r, 1.0 / 6.0)
+    p = fma(p, r, 0.5)
+    p = fma(p, r, 1.0)
+    p = fma(p, r, 1.0)
     value = p * _power_of_two(n)
     value = 0.0 if x < _EXP_MIN else value
     return float("inf") if x > _EXP_MAX else value
 
 
-@exact_kernel
+@kernel
 def log(x: float) -> float:
     """Natural logarithm of a positive normal number (others are not handled)."""
     n = _exponent(x)
@@ -102,20 +110,20 @@ def log(x: float) -> float:
     t = (m - 1.0) / (m + 1.0)
     q = t * t
     p = 1.0 / 21.0
-    p = p * q + 1.0 / 19.0
-    p = p * q + 1.0 / 17.0
-    p = p * q + 1.0 / 15.0
-    p = p * q + 1.0 / 13.0
-    p = p * q + 1.0 / 11.0
-    p = p * q + 1.0 / 9.0
-    p = p * q + 1.0 / 7.0
-    p = p * q + 1.0 / 5.0
-    p = p * q + 1.0 / 3.0
+    p = fma(p, q, 1.0 / 19.0)
+    p = fma(p, q, 1.0 / 17.0)
+    p = fma(p, q, 1.0 / 15.0)
+    p = fma(p, q, 1.0 / 13.0)
+    p = fma(p, q, 1.0 / 11.0)
+    p = fma(p, q, 1.0 / 9.0)
+    p = fma(p, q, 1.0 / 7.0)
+    p = fma(p, q, 1.0 / 5.0)
+    p = fma(p, q, 1.0 / 3.0)
     p = p * q
     return n * _LN2_HIGH + (2.0 * t + (2.0 * t * p + n * _LN2_LOW))
 
 
-@exact_kernel
+@kernel
 def cos_sin_turns(turns: float) -> tuple[float, float]:
     """cos(2 pi t) and sin(2 pi t).
 
@@ -128,25 +136,25 @@ def cos_sin_turns(turns: float) -> tuple[float, float]:
     q = r * r
     # Taylor polynomials up to r**21 and r**20: remainders below 3e-18 and 2e-17.
     s = 1.0 / 51090942171709440000.0
-    s = s * q - 1.0 / 121645100408832000.0
-    s = s * q + 1.0 / 355687428096000.0
-    s = s * q - 1.0 / 1307674368000.0
-    s = s * q + 1.0 / 6227020800.0
-    s = s * q - 1.0 / 39916800.0
-    s = s * q + 1.0 / 362880.0
-    s = s * q - 1.0 / 5040.0
-    s = s * q + 1.0 / 120.0
-    s = s * q - 1.0 / 6.0
-    s = s * q + 1.0
+    s = fma(s, q, -1.0 / 121645100408832000.0)
+    s = fma(s, q, 1.0 / 355687428096000.0)
+    s = fma(s, q, -1.0 / 1307674368000.0)
+    s = fma(s, q, 1.0 / 6227020800.0)
+    s = fma(s, q, -1.0 / 39916800.0)
+    s = fma(s, q, 1.0 / 362880.0)
+    s = fma(s, q, -1.0 / 5040.0)
+    s = fma(s, q, 1.0 / 120.0)
+    s = fma(s, q, -1.0 / 6.0)
+    s = fma(s, q, 1.0)
     c = 1.0 / 2432902008176640000.0
-    c = c * q - 1.0 / 6402373705728000.0
-    c = c * q + 1.0 / 20922789888000.0
-    c = c * q - 1.0 / 87178291200.0
-    c = c * q + 1.0 / 479001600.0
-    c = c * q - 1.0 / 3628800.0
-    c = c * q + 1.0 / 40320.0
-    c = c * q - 1.0 / 720.0
-    c = c * q + 1.0 / 24.0
-    c = c * q - 0.5
-    c = c * q + 1.0
+    c = fma(c, q, -1.0 / 6402373705728000.0)
+    c = fma(c, q, 1.0 / 20922789888000.0)
+    c = fma(c, q, -1.0 / 87178291200.0)
+    c = fma(c, q, 1.0 / 479001600.0)
+    c = fma(c, q, -1.0 / 3628800.0)
+    c = fma(c, q, 1.0 / 40320.0)
+    c = fma(c, q, -1.0 / 720.0)
+    c = fma(c, q, 1.0 / 24.0)
+    c = fma(c, q, -0.5)
+    c = fma(c, q, 1.0)
     return sign * c, sign * s * r
