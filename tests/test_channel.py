@@ -9,7 +9,7 @@ import pytest
 
 from airpass.channel.colocated import line_array
 from airpass.channel.pass_uplink import PassUplink
-from airpass.scenario import Scenario
+from airpass.scenario import Receiver, Scenario
 from taylor import remainder_slope
 
 
@@ -52,6 +52,10 @@ class TestPassUplink:
         # dx = 2, dy = 3 - 0, a = 6: D = 7 (2, 3, 6, 7 is a Pythagorean quadruple).
         uplink = one_device(5.0, 3.0, height=6.0)
         assert math.isclose(abs(uplink.channels(np.array([[3.0]]))[0, 0]), 1 / 7)
+
+    def test_the_first_waveguide_lies_at_zero(self) -> None:
+        # eq. (2): lateral coordinate (m-1) d with m from one.
+        assert Receiver(waveguides=3, spacing_m=2.5).waveguide_y.tolist() == [0.0, 2.5, 5.0]
 
     def test_gain_and_path_gain_scale_the_channel(self) -> None:
         scenario = Scenario.paper(devices=4, waveguides=2, antennas=3, seed=1)

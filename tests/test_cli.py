@@ -129,6 +129,13 @@ class TestDesign:
             (["--figure", "room.bmp"], ["room.bmp", ".png"]),
             (["--json", "."], ["directory"]),
             (["--seed", "-1"], ["seed", "-1", ">= 0"]),
+            (["--snr-db", "4000"], ["radio.snr_db", "4000", "300 dB"]),
+            (["--set", "radio.path_gain=1e200"], ["radio.path_gain", "1e+100"]),
+            (["--devices", "1000000000000"], ["devices.count", "<= 1000000000"]),
+            (["--option", "selection.starts=99999999999999999999"], ["starts", "<= 1000000000"]),
+            (["--set", "devices.y_m=[1.0]", "--seed", "3"], ["devices.x_m", "missing"]),
+            (["--scenario", "x" * 300], ["cannot be read"]),
+            (["--json", "x" * 300], ["x" * 300]),
             (["--no-such-flag"], ["--no-such-flag", "airpass design --help"]),
         ],
     )
@@ -217,9 +224,25 @@ class TestSelect:
         np.save(path, array)
         assert_refused(run("select", "--channels", path, "--budget", 1.0), "bad.npy", *words)
 
+    @pytest.mark.parametrize("scale", [1e-160, 1e160])
+    def test_channels_beyond_the_range_of_floats(self, run: Any, tmp_path: Path, scale: float) -> None:
+        path = tmp_path / "extreme.npy"
+        np.save(path, np.full((2, 3), scale))
+        assert_refused(run("select", "--channels", path, "--budget", 1.0), "range", "scale")
+
+    def test_weights_in_a_file_with_several_variables(
+        self, run: Any, channels_file: Path, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "weights.mat"
+        scipy.io.savemat(path, {"a": np.ones(12), "phi": np.full(12, 1 / 12)})
+        arguments = ["select", "--channels", channels_file, "--budget", 0.3, "--weights", path]
+        assert_refused(run(*arguments), "--weights-variable", "a, phi")
+        assert run(*arguments, "--weights-variable", "phi").code == 0
+
     @pytest.mark.parametrize(
         ("name", "content", "words"),
         [
+            ("G.npy", b"\x93NUMPY\x01\x00\x10\x00{'descr': '<c16'", ["not a plain NumPy array"]),
             ("G.npy", b"not an array", ["not a plain NumPy array"]),
             ("G.mat", b"not an array", ["not a MATLAB file"]),
             ("G.csv", b"1,2", [".npy", ".mat"]),
@@ -311,6 +334,28 @@ class TestOthers:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
         for heavy in ("'numba'", "'numpy'", "'matplotlib'", "'scipy'"):
             assert heavy not in done.stdout
+
+    def test_bare_command_shows_help(self, run: Any) -> None:
+        outcome = run()
+        assert outcome.code == 0
+        assert outcome.out.count("\n") > 5
+
+    def test_a_full_disk_is_one_line(self) -> None:
+        command = Path(sys.executable).parent / "airpass"
+        pipe = f"'{command}' methods --json - > /dev/full"
+        done = subprocess.run(["bash", "-c", pipe], capture_output=True, text=True, check=False)
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+
+    def test_links_and_devices_are_written_through(self, run: Any, tmp_path: Path) -> None:
+        target, link = tmp_path / "target.json", tmp_path / "link.json"
+        target.write_text("old")
+        link.symlink_to(target)
+        assert run("methods", "--json", link).code == 0
+        assert link.is_symlink()
+        assert json.loads(target.read_text())
+        assert run("methods", "--json", "/dev/null").code == 0
+        assert not Path("/dev/null").is_file()
 
     def test_installed_command_and_version(self) -> None:
         command = Path(sys.executable).parent / "airpass"

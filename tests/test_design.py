@@ -1,6 +1,7 @@
 """Algorithm 3 and every named design, checked by arithmetic that shares no code with them."""
 
 import json
+import pickle
 from typing import Any
 
 import numpy as np
@@ -97,6 +98,28 @@ class TestAlternation:
         result = design(Scenario.paper(), options={"max_iterations": 3})
         assert len(result.trace) <= 4
         assert result.status == "iteration limit"
+
+    def test_patience(self) -> None:
+        rounds = []
+        for patience in (1, 3, 10):
+            results = [design(Scenario.paper(seed=s), options={"patience": patience}) for s in range(6)]
+            rounds.append(sum(len(result.trace) for result in results))
+            assert all(not result.trace[-1].best for result in results if result.status == "converged")
+        assert rounds[0] < rounds[1] < rounds[2]
+
+    def test_remarks_of_the_blocks_reach_the_status(self) -> None:
+        result = design(
+            Scenario.paper(seed=2),
+            "airpass-sdr-dc",
+            options={"selection": {"time_limit_s": 1e-9}, "max_iterations": 1},
+        )
+        assert "selection: time limit" in result.status
+
+    def test_designs_can_be_sent_between_processes(self) -> None:
+        result = design(Scenario.paper(seed=2), options={"max_iterations": 1})
+        again = pickle.loads(pickle.dumps(result))  # noqa: S301
+        assert again.options == result.options
+        np.testing.assert_array_equal(again.beam, result.beam)
 
     def test_steps_are_reported_as_they_happen(self) -> None:
         seen: list[Step] = []

@@ -174,6 +174,13 @@ def test_no_room_means_no_move() -> None:
     assert math.isclose(*result.objective)
 
 
+def test_the_temperature_is_lowered_step_by_step() -> None:
+    # eq. (58): five steps of a slow and of a fast schedule are taken at different temperatures.
+    case = Case(5)
+    slow, fast = (move(case, decay=decay, max_iterations=5)[0] for decay in (0.99, 0.01))
+    assert np.abs(slow - fast).max() > 1e-6
+
+
 def test_work_is_counted() -> None:
     """Cost guard without a clock: channel evaluations per iteration stay near one."""
     case = Case(4)

@@ -148,6 +148,43 @@ def test_consolidation_never_loses_devices(seed: int) -> None:
     assert counts[0] >= counts[1]
 
 
+def mean_count(**options: float) -> float:
+    counts = []
+    for seed in range(12):
+        scenario = Scenario.paper(50, 10, 10, 0.0, seed)
+        channels = scenario.channels(scenario.uniform_layout())
+        counts.append(select(channels, scenario.weights, scenario.budget, options=options).selected_count)
+    return float(np.mean(counts))
+
+
+def test_the_active_set_takes_in_devices_below_the_threshold() -> None:
+    # eq. (42): with a slow schedule, a wide margin recovers devices that a narrow one leaves out.
+    slow = {"sharpness_growth": 1.5, "level_shrink": 1.5}
+    assert mean_count(margin=0.5, **slow) > mean_count(margin=1e-9, **slow)
+
+
+def test_reweighting_steers_the_search() -> None:
+    # eq. (41): a huge floor makes all weights equal, and the beam another one.
+    channels = random_channels(9, 5, 20, 0.5)
+    weighted, equal = (
+        select(channels, np.ones(20), 1.0, options={"reweight_floor": floor}).beam for floor in (0.01, 1e6)
+    )
+    assert abs(np.vdot(weighted, equal)) < 1 - 1e-6
+
+
+def test_strong_channels_are_consolidated_as_well_as_weak_ones() -> None:
+    # Scores scale with Gamma; far above the threshold the weakest must not fall behind.
+    ratios = []
+    for seed in range(6):
+        scenario = Scenario.paper(10, 5, 5, 40.0, seed)
+        channels = scenario.channels(scenario.uniform_layout())
+        strong, stronger = (
+            select(channels, scenario.weights, scenario.budget * factor) for factor in (1.0, 1e6)
+        )
+        ratios.append(stronger.weakest_score / (1e6 * strong.weakest_score))
+    assert np.mean(ratios) > 0.85
+
+
 class TestEdges:
     @pytest.mark.parametrize("chains", [1, 2, 6])
     @pytest.mark.parametrize("count", [1, 2, 30])

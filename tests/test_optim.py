@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airpass.optim import conjugate_gradient as cg
-from airpass.optim import line_search, schedules, softmin, sphere
+from airpass.optim import lanes, line_search, schedules, softmin, sphere
 from airpass.optim.types import Complex, Real
 from taylor import remainder_slope
 
@@ -87,6 +87,15 @@ def test_schedules_move_geometrically_and_stop_at_their_bound() -> None:
         level.append(schedules.shrink(level[-1], 0.5, 0.01))
     assert sharpness == [10, 20, 40, 80, 100, 100, 100, 100, 100]
     assert level == [0.08, 0.04, 0.02, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01]
+
+
+class TestLanes:
+    @given(st.lists(st.floats(-1e6, 1e6), max_size=70))
+    def test_sum_and_minimum(self, values: list[float]) -> None:
+        x = np.array(values)
+        scale = 1e-13 * float(np.abs(x).sum() if x.size else 0.0)
+        assert abs(lanes.lane_sum(x) - math.fsum(values)) <= scale
+        assert lanes.lane_min(x) == min(values, default=math.inf)
 
 
 class TestSoftmin:
@@ -195,6 +204,14 @@ class TestConjugateGradient:
         assert math.isclose(
             got, problem.value(kind, problem.start, sharpness, level), rel_tol=1e-10, abs_tol=1e-12
         )
+
+    def test_the_surrogate_does_not_overflow(self) -> None:
+        # At sharpness 1e4, exp(sharpness (1 - z)) is beyond floats; the violation is 1 - z itself.
+        scores, slopes = np.array([0.0, 0.9, 2.0]), np.empty(3)
+        value = cg.saturating(scores, np.ones(3), 1e4, 0.08, slopes, np.empty(3))
+        kept = np.exp(-np.array([1.0, 0.1]) / 0.08)
+        assert value == pytest.approx(np.sum(1 - kept), rel=1e-12)
+        np.testing.assert_allclose(slopes, [*(-kept / 0.08), 0.0], rtol=1e-10, atol=1e-300)
 
     @pytest.mark.parametrize(("kind", "sharpness", "level"), OBJECTIVES)
     def test_sphere_gradients_by_taylor(self, kind: int, sharpness: float, level: float) -> None:

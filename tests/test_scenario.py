@@ -119,6 +119,8 @@ given_devices = {"x_m": [1.0, 2.0], "y_m": [1.0, 2.0], "gain": [1.0, 1.0], "samp
         ({"radio": {"mse_threshold": 0}}, ["radio.mse_threshold", "0", "> 0"]),
         ({"radio": {"wavelength_m": "x"}}, ["radio.wavelength_m", "'x'", "number"]),
         ({"radio": {"refractive_index": 0.5}}, ["radio.refractive_index", "0.5", ">= 1"]),
+        ({"radio": {"wavelength_m": 1e-300}}, ["radio.wavelength_m", ">= 1e-06"]),
+        ({"devices": {"x_range_m": [-1e308, 1e308]}}, ["devices.x_range_m", "1e+100"]),
         ({"radio": {"power": math.nan}}, ["radio.power", "nan", "finite"]),
         ({"devices": {"count": 0}}, ["devices.count", "0", ">= 1"]),
         ({"devices": {"seed": -1}}, ["devices.seed", "-1", ">= 0"]),
@@ -179,6 +181,17 @@ def test_values_cannot_be_changed_in_place() -> None:
         scenario.devices.x_m[0] = 1.0
     with pytest.raises(AttributeError):
         scenario.radio.snr_db = 3.0  # type: ignore[misc]
+
+
+def test_numpy_numbers_are_as_good_as_plain_ones(tmp_path: Path) -> None:
+    scenario = Scenario(
+        receiver=Receiver(waveguides=np.int64(2), antennas=np.int32(3), length_m=np.array([9.0, 8.0])),  # type: ignore[arg-type]
+        radio=Radio(snr_db=np.float32(3.0)),  # type: ignore[arg-type]
+        devices=DeviceDraw(count=np.int64(4), seed=np.int64(1), x_range_m=np.array([1.0, 2.0])).draw(),  # type: ignore[arg-type]
+    )
+    assert type(scenario.budget) is float
+    scenario.save(tmp_path / "s.toml")
+    assert Scenario.load(tmp_path / "s.toml").to_dict() == scenario.to_dict()
 
 
 def test_sweeps_keep_the_rest() -> None:

@@ -19,6 +19,7 @@ from math import nan
 
 import numpy as np
 
+from airpass.errors import InvalidInput
 from airpass.optim.types import Complex, Mask, Real
 
 
@@ -29,7 +30,14 @@ def budget(power: float, mse_threshold: float, noise_power: float) -> float:
 
 def effective_channels(channels: Complex, weights: Real, budget: float) -> Complex:
     """Columns sqrt(Gamma) g_k/phi_k, whose outer products are the Q_k of eq. (28)."""
-    scaled: Complex = np.sqrt(budget) / weights * channels
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        scaled: Complex = np.sqrt(budget) / weights * channels
+        size = np.abs(scaled).max(axis=0)
+    if not ((size > 1e-100) & (size < 1e100)).all():
+        raise InvalidInput(
+            "channels, weights and budget give scores beyond the range of floating-point numbers: "
+            "scale them towards one"
+        )
     return scaled
 
 

@@ -9,26 +9,26 @@ import scipy.io
 from airpass.errors import InvalidInput
 
 
-def read_array(path: Path, variable: str | None = None) -> Any:
-    """The array in a file; `variable` names it where a `.mat` file holds several."""
+def read_array(path: Path, variable: str | None = None, flag: str = "--variable") -> Any:
+    """The array in a file; `variable`, given by `flag`, names it where a `.mat` file holds several."""
     if not path.is_file():
         raise InvalidInput(f"{path}: no such file")
-    if path.suffix == ".npy":
+    if path.suffix.lower() == ".npy":
         return _read_npy(path)
-    if path.suffix == ".mat":
-        return _read_mat(path, variable)
+    if path.suffix.lower() == ".mat":
+        return _read_mat(path, variable, flag)
     raise InvalidInput(f"{path}: must be a NumPy .npy or a MATLAB .mat file")
 
 
 def _read_npy(path: Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except Exception as error:  # a damaged header makes NumPy raise all sorts of things
         reason = "it holds Python objects" if "allow_pickle" in str(error) else "damaged, or not .npy"
         raise InvalidInput(f"{path}: not a plain NumPy array ({reason})") from None
 
 
-def _read_mat(path: Path, variable: str | None) -> Any:
+def _read_mat(path: Path, variable: str | None, flag: str) -> Any:
     try:
         content = scipy.io.loadmat(path)
     except NotImplementedError:
@@ -36,11 +36,12 @@ def _read_mat(path: Path, variable: str | None) -> Any:
     except Exception:  # loadmat raises whatever its parser stumbles over
         raise InvalidInput(f"{path}: not a MATLAB file that can be read") from None
     names = sorted(name for name in content if not name.startswith("__"))
+    if not names:
+        raise InvalidInput(f"{path}: holds no variables")
     if variable is None and len(names) == 1:
-        variable = names[0]
+        return content[names[0]]
+    if variable is None:
+        raise InvalidInput(f"{path}: holds several variables; choose one with {flag}: {', '.join(names)}")
     if variable not in names:
-        wanted = "holds several variables" if variable is None else f"holds no variable {variable!r}"
-        raise InvalidInput(
-            f"{path}: {wanted}; choose one with --variable: {', '.join(names) or 'none there'}"
-        )
+        raise InvalidInput(f"{path}: holds no variable {variable!r}; {flag} may be {', '.join(names)}")
     return content[variable]

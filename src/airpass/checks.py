@@ -7,14 +7,20 @@ from typing import Any
 
 from airpass.errors import InvalidInput
 
+LARGEST = 1e100  # beyond this, squares and products leave the range of floats
+MOST = 1_000_000_000  # of anything that is counted
+
 
 def number(field: str, value: Any) -> float:
     """A finite real number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise InvalidInput(f"{field} = {value!r}: must be a number")
-    if not math.isfinite(value):
-        raise InvalidInput(f"{field} = {value!r}: must be finite")
-    return float(value)
+    plain = float(value)
+    if not math.isfinite(plain):
+        raise InvalidInput(f"{field} = {value}: must be finite")
+    if abs(plain) > LARGEST:
+        raise InvalidInput(f"{field} = {value}: must be within ±{LARGEST:g}")
+    return plain
 
 
 def positive(field: str, value: Any) -> float:
@@ -25,21 +31,21 @@ def positive(field: str, value: Any) -> float:
 def above(field: str, value: Any, bound: float) -> float:
     """A finite real number greater than `bound`."""
     if number(field, value) <= bound:
-        raise InvalidInput(f"{field} = {value!r}: must be > {bound:g}")
+        raise InvalidInput(f"{field} = {value}: must be > {bound:g}")
     return float(value)
 
 
 def at_least(field: str, value: Any, minimum: float) -> float:
     """A finite real number not below `minimum`."""
     if number(field, value) < minimum:
-        raise InvalidInput(f"{field} = {value!r}: must be >= {minimum:g}")
+        raise InvalidInput(f"{field} = {value}: must be >= {minimum:g}")
     return float(value)
 
 
 def between(field: str, value: Any, low: float, high: float) -> float:
     """A finite real number strictly between `low` and `high`."""
     if not low < number(field, value) < high:
-        raise InvalidInput(f"{field} = {value!r}: must be > {low:g} and < {high:g}")
+        raise InvalidInput(f"{field} = {value}: must be > {low:g} and < {high:g}")
     return float(value)
 
 
@@ -47,9 +53,19 @@ def whole(field: str, value: Any, minimum: int) -> int:
     """A whole number not below `minimum`."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise InvalidInput(f"{field} = {value!r}: must be a whole number")
-    if value < minimum:
-        raise InvalidInput(f"{field} = {value!r}: must be >= {minimum}")
-    return int(value)
+    plain = int(value)
+    if plain < minimum:
+        raise InvalidInput(f"{field} = {value}: must be >= {minimum}")
+    if plain > MOST:
+        raise InvalidInput(f"{field} = {value}: must be <= {MOST}")
+    return plain
+
+
+def decibels(field: str, value: Any) -> float:
+    """A ratio in dB whose linear value floats can hold with room to spare."""
+    if abs(number(field, value)) > 300.0:
+        raise InvalidInput(f"{field} = {value}: must be within ±300 dB")
+    return float(value)
 
 
 def one_of(field: str, value: Any, allowed: Iterable[str]) -> str:

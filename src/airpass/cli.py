@@ -4,6 +4,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -149,6 +150,7 @@ def design(
     type=click.Path(path_type=Path),
     help="Weights φ_k, one for each device (.npy or .mat).  [default: 1/K each]",
 )
+@click.option("--weights-variable", help="Name of the weights, where a .mat file holds several variables.")
 @click.option("--budget", type=float, help="Γ = P0 ε/σ². Or give --snr-db with --mse-threshold.")
 @click.option("--snr-db", type=float, help="Transmit power over noise power P0/σ², dB.")
 @click.option("--mse-threshold", type=float, help="Largest aggregation error ε.")
@@ -168,6 +170,7 @@ def select(
     channels_path: Path,
     variable: str | None,
     weights_path: Path | None,
+    weights_variable: str | None,
     budget: float | None,
     snr_db: float | None,
     mse_threshold: float | None,
@@ -192,7 +195,8 @@ def select(
     suspects = None if check_set is None else parse_set(check_set, channels.shape[1])
     weights = None
     if weights_path is not None:
-        weights = checked_weights(read_array(weights_path), channels.shape[1], str(weights_path))
+        read = read_array(weights_path, weights_variable, "--weights-variable")
+        weights = checked_weights(read, channels.shape[1], str(weights_path))
     with _progress("Selecting") as report:
         result = run(
             channels,
@@ -309,16 +313,21 @@ def _scenario(
     from airpass.scenario import Scenario, read_tables
 
     tables = read_tables(path) if path is not None else {}
-    _merge(tables, _nested([f"{key}={value}" for key, value in shorthand.items() if value is not None], ""))
-    _merge(tables, _nested(overrides, "set", parse=True))
-    drawn = isinstance(tables.get("devices", {}), dict) and "x_m" not in tables.get("devices", {})
-    if seed is not None and drawn:
+    given = [f"{key}={value}" for key, value in shorthand.items() if value is not None]
+    _merge(tables, _nested(given, "set"))
+    _merge(tables, _nested(overrides, "set"))
+    devices = tables.get("devices", {})
+    if (
+        seed is not None
+        and isinstance(devices, dict)
+        and not {"x_m", "y_m", "gain", "samples"} & set(devices)
+    ):
         tables.setdefault("devices", {})["seed"] = seed
     return Scenario.from_dict(tables)
 
 
-def _nested(assignments: Sequence[str], flag: str, parse: bool | None = None) -> dict[str, Any]:
-    """{"a": {"b": value}} from "a.b=value"; values are read as TOML unless `parse` is None."""
+def _nested(assignments: Sequence[str], flag: str) -> dict[str, Any]:
+    """{"a": {"b": value}} from "a.b=value"; values are TOML, but text for --option."""
     tree: dict[str, Any] = {}
     for text in assignments:
         name, equals, value = text.partition("=")
@@ -343,7 +352,9 @@ def _toml_value(text: str) -> Any:
 
 def _merge(into: dict[str, Any], changes: dict[str, Any]) -> None:
     for key, value in changes.items():
-        if isinstance(value, dict) and isinstance(into.get(key), dict):
+        if isinstance(value, dict) and key in into:
+            if not isinstance(into[key], dict):
+                raise InvalidInput(f"{key} = {into[key]!r}: must be a table of keys")
             _merge(into[key], value)
         else:
             into[key] = value
@@ -483,12 +494,17 @@ def _print_devices(console: Any, selection: "Selection", columns: list[tuple[str
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command; errors end in one line on stderr and exit code 2."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without Greek letters shows "?"
     try:
         cli.main(
             args=list(arguments) if arguments is not None else None,
             prog_name="airpass",
             standalone_mode=False,
         )
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
     except click.UsageError as error:
         where = error.ctx.command_path if error.ctx is not None else "airpass"
         _fail(f"{error.format_message()} (see {where} --help)")
@@ -496,6 +512,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(error.format_message())
     except InvalidInput as error:
         _fail(str(error))
+    except MemoryError:
+        _fail("not enough memory for a problem of this size")
     except (KeyboardInterrupt, click.Abort):
         click.echo("airpass: interrupted", err=True)
         sys.exit(130)
@@ -504,6 +522,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # complaining when it flushes standard output on the way out.
         sys.stdout = None
         sys.exit(0)
+    except OSError as error:
+        _fail(f"{error.filename or 'output'}: {error.strerror}")
 
 
 def _fail(message: str) -> None:

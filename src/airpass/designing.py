@@ -111,7 +111,7 @@ def design(
     is called after every outer iteration, `report` told in words how long work goes on.
     """
     chosen = method_named(method, selection, geometry)
-    settings = build_options(chosen.options, options or {})
+    settings = build_options(chosen.options(), options or {})
     checks.whole("seed", seed, 0)
     began = time.perf_counter()
     found = chosen.run(scenario, settings, seed, on_step or _ignore, report or silent)

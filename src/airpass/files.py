@@ -8,8 +8,15 @@ from airpass.errors import InvalidInput
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write `content` beside `path` and move it there in one step."""
+    """Write `content` beside `path` and move it there in one step.
+
+    A link is followed; a pipe or a device is written to as it is.
+    """
     try:
+        path = path.resolve()
+        if path.exists() and not path.is_file() and not path.is_dir():
+            path.write_bytes(content)
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as error:

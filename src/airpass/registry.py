@@ -4,7 +4,7 @@ import importlib
 import pkgutil
 import types
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass, replace
 from functools import cache
 from types import ModuleType
 from typing import Any, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -57,26 +57,26 @@ def options_dict(options: Any) -> dict[str, Any]:
     return asdict(options)
 
 
-def build_options(kind: type, changes: Mapping[str, Any], prefix: str = "") -> Any:
-    """Options of type `kind`: defaults changed by `changes`, nested ones by nested tables.
+def build_options(defaults: Any, changes: Mapping[str, Any], prefix: str = "") -> Any:
+    """`defaults` changed by `changes`, nested options by nested tables.
 
     A number may stand as its text, as it comes from a command line.
     """
-    hints = _hints(kind)
-    names = [item.name for item in fields(kind)]
+    hints = _hints(defaults.__class__)
+    names = [item.name for item in fields(defaults)]
     if not names and changes:
         raise InvalidInput(f"option {prefix}{next(iter(changes))}: this method has no options")
     checks.known_keys("option " + prefix.rstrip(".") if prefix else "option", changes, names)
     values: dict[str, Any] = {}
     for name, value in changes.items():
-        hint = hints[name]
-        if is_dataclass(hint) and isinstance(hint, type):
+        current = getattr(defaults, name)
+        if is_dataclass(current):
             if not isinstance(value, Mapping):
                 raise InvalidInput(f"option {prefix}{name}: has parts of its own, as {name}.<option>")
-            values[name] = build_options(hint, value, f"{prefix}{name}.")
+            values[name] = build_options(current, value, f"{prefix}{name}.")
         else:
-            values[name] = _converted(f"option {prefix}{name}", value, hint)
-    return kind(**values)
+            values[name] = _converted(f"option {prefix}{name}", value, hints[name])
+    return replace(defaults, **values)
 
 
 @cache

@@ -5,7 +5,7 @@ one table per part; `Scenario.load` and `Scenario.save` read and write it.
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -30,6 +30,12 @@ ROUNDING = 1e-9  # slack for rounding when lengths are compared, relative
 NORMALISATIONS = ("share", "count")
 
 
+def _keep(part: object, **values: object) -> None:
+    """Store checked values in a frozen dataclass while it is being built."""
+    for name, value in values.items():
+        object.__setattr__(part, name, value)
+
+
 @dataclass(frozen=True)
 class Receiver:
     """The waveguides and their antennas, eqs. (2)-(8)."""
@@ -42,21 +48,24 @@ class Receiver:
     min_gap_m: float = 0.95  # least distance of neighbours on a waveguide; section VI-A
 
     def __post_init__(self) -> None:
-        checks.whole("receiver.waveguides", self.waveguides, 1)
-        checks.whole("receiver.antennas", self.antennas, 1)
-        checks.positive("receiver.spacing_m", self.spacing_m)
-        checks.positive("receiver.height_m", self.height_m)
-        checks.at_least("receiver.min_gap_m", self.min_gap_m, 0.0)
-        if isinstance(self.length_m, tuple | list):
+        _keep(
+            self,
+            waveguides=checks.whole("receiver.waveguides", self.waveguides, 1),
+            antennas=checks.whole("receiver.antennas", self.antennas, 1),
+            spacing_m=checks.positive("receiver.spacing_m", self.spacing_m),
+            height_m=checks.positive("receiver.height_m", self.height_m),
+            min_gap_m=checks.at_least("receiver.min_gap_m", self.min_gap_m, 0.0),
+        )
+        if isinstance(self.length_m, tuple | list | np.ndarray):
             lengths = tuple(checks.positive("receiver.length_m", value) for value in self.length_m)
             if len(lengths) != self.waveguides:
                 raise InvalidInput(
                     f"receiver.length_m has {len(lengths)} entries: must be one number, "
                     f"or one for each of the {self.waveguides} waveguides"
                 )
-            object.__setattr__(self, "length_m", lengths)
+            _keep(self, length_m=lengths)
         else:
-            checks.positive("receiver.length_m", self.length_m)
+            _keep(self, length_m=checks.positive("receiver.length_m", self.length_m))
         shortest = float(self.lengths.min())
         needed = (self.antennas - 1) * self.min_gap_m
         if shortest < needed * (1.0 - ROUNDING):
@@ -78,7 +87,7 @@ class Receiver:
     @property
     def waveguide_y(self) -> Real:
         """(m-1) d, in metres, eq. (2)."""
-        return np.arange(self.waveguides, dtype=np.float64) * float(self.spacing_m)
+        return np.arange(self.waveguides, dtype=np.float64) * self.spacing_m
 
     @property
     def centre(self) -> Real:
@@ -98,12 +107,16 @@ class Radio:
     power: float = 1.0  # P0; section VI-A
 
     def __post_init__(self) -> None:
-        checks.number("radio.snr_db", self.snr_db)
-        checks.positive("radio.mse_threshold", self.mse_threshold)
-        checks.positive("radio.wavelength_m", self.wavelength_m)
-        checks.at_least("radio.refractive_index", self.refractive_index, 1.0)
-        checks.positive("radio.path_gain", self.path_gain)
-        checks.positive("radio.power", self.power)
+        _keep(
+            self,
+            snr_db=checks.decibels("radio.snr_db", self.snr_db),
+            mse_threshold=checks.positive("radio.mse_threshold", self.mse_threshold),
+            # Below a micrometre, a phase over metres is lost in rounding.
+            wavelength_m=checks.at_least("radio.wavelength_m", self.wavelength_m, 1e-6),
+            refractive_index=checks.at_least("radio.refractive_index", self.refractive_index, 1.0),
+            path_gain=checks.positive("radio.path_gain", self.path_gain),
+            power=checks.positive("radio.power", self.power),
+        )
 
     @property
     def noise_power(self) -> float:
@@ -127,17 +140,20 @@ class DeviceDraw:
     gain_range: tuple[float, float] = (0.8, 1.2)  # of gamma_k; section VI-A
 
     def __post_init__(self) -> None:
-        checks.whole("devices.count", self.count, 1)
-        checks.whole("devices.seed", self.seed, 0)
+        _keep(
+            self,
+            count=checks.whole("devices.count", self.count, 1),
+            seed=checks.whole("devices.seed", self.seed, 0),
+        )
         for name in ("x_range_m", "y_range_m", "gain_range"):
             given = getattr(self, name)
             label = f"devices.{name}"
-            if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != 2:
+            if not isinstance(given, tuple | list | np.ndarray) or len(given) != 2:
                 raise InvalidInput(f"{label} = {given!r}: must be two numbers, low and high")
             low, high = (checks.number(label, value) for value in given)
             if low > high:
                 raise InvalidInput(f"{label} = [{low:g}, {high:g}]: low must not exceed high")
-            object.__setattr__(self, name, (low, high))
+            _keep(self, **{name: (low, high)})
         checks.positive("devices.gain_range", self.gain_range[0])
 
     def draw(self) -> "Devices":
@@ -176,15 +192,14 @@ class Devices:
                     f"{label} has {values.size} entries but devices.x_m has {np.size(self.x_m)}: "
                     "all four lists must have one entry for each device"
                 )
-            bad = np.flatnonzero(~np.isfinite(values))
-            if bad.size:
-                raise InvalidInput(f"{label}[{bad[0]}] = {values[bad[0]]}: must be finite")
+            for at in np.flatnonzero(~(np.abs(values) <= checks.LARGEST))[:1]:
+                checks.number(f"{label}[{at}]", float(values[at]))
             if item.name in ("gain", "samples"):
                 bad = np.flatnonzero(values <= 0)
                 if bad.size:
                     raise InvalidInput(f"{label}[{bad[0]}] = {values[bad[0]]:g}: must be > 0")
             values.flags.writeable = False
-            object.__setattr__(self, item.name, values)
+            _keep(self, **{item.name: values})
 
     @property
     def count(self) -> int:
@@ -255,10 +270,10 @@ class Scenario:
             device_y=self.devices.y_m,
             gain=self.devices.gain,
             waveguide_y=self.receiver.waveguide_y,
-            height=float(self.receiver.height_m),
-            wavelength=float(self.radio.wavelength_m),
-            refractive_index=float(self.radio.refractive_index),
-            path_gain=float(self.radio.path_gain),
+            height=self.receiver.height_m,
+            wavelength=self.radio.wavelength_m,
+            refractive_index=self.radio.refractive_index,
+            path_gain=self.radio.path_gain,
         )
 
     def channels(self, layout: Real) -> Complex:
@@ -274,8 +289,8 @@ class Scenario:
             device_x=self.devices.x_m,
             device_y=self.devices.y_m,
             gain=self.devices.gain,
-            wavelength=float(self.radio.wavelength_m),
-            path_gain=float(self.radio.path_gain),
+            wavelength=self.radio.wavelength_m,
+            path_gain=self.radio.path_gain,
         )
 
     def uniform_layout(self) -> Real:
@@ -287,7 +302,10 @@ class Scenario:
 
     def checked_layout(self, layout: Any) -> Real:
         """`layout` as an (M, N) array, if it is in range and keeps the gaps (eqs. 6-8)."""
-        values = np.asarray(layout, dtype=np.float64)
+        try:
+            values = np.asarray(layout, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInput("layout: must be M lists of N positions") from None
         shape = (self.receiver.waveguides, self.receiver.antennas)
         if values.shape != shape:
             raise InvalidInput(f"layout has shape {values.shape}: must be {shape}, one row a waveguide")
@@ -360,7 +378,7 @@ def read_tables(path: str | Path) -> dict[str, Any]:
             return tomllib.load(file)
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # TOML, Unicode, or a number of too many digits
         raise InvalidInput(f"{path}: not valid TOML: {error}") from None
 
 

@@ -97,7 +97,7 @@ def select(
     method's defaults, e.g. {"starts": 16}. `report` is told in words how long work goes on.
     """
     chosen = lookup("method", method, selection.methods())
-    settings = build_options(chosen.options, options or {})
+    settings = build_options(chosen.options(), options or {})
     matrix = checked_channels(channels)
     phi = checked_weights(weights, matrix.shape[1])
     gamma, threshold = _budget(budget, snr_db, mse_threshold)
@@ -144,13 +144,16 @@ def _budget(
         return checks.positive("budget", budget), mse_threshold
     if snr_db is None or mse_threshold is None:
         raise InvalidInput("budget is missing: give it, or snr_db with mse_threshold")
-    snr = 10.0 ** (checks.number("snr_db", snr_db) / 10.0)
+    snr = 10.0 ** (checks.decibels("snr_db", snr_db) / 10.0)
     return aircomp.budget(1.0, mse_threshold, 1.0 / snr), mse_threshold
 
 
 def checked_channels(channels: Any, label: str = "channels") -> Complex:
     """`channels` as a complex (M, K) array, or an error that says what is wrong with it."""
-    values = np.asarray(channels)
+    try:
+        values = np.asarray(channels)
+    except ValueError:
+        raise InvalidInput(f"{label}: rows differ in length; must be a matrix of shape (M, K)") from None
     if values.dtype.kind not in "iufc":
         raise InvalidInput(f"{label} has dtype {values.dtype}: must be complex (or real) numbers")
     if values.ndim != 2 or 0 in values.shape:
@@ -174,7 +177,10 @@ def checked_weights(weights: Any, count: int, label: str = "weights") -> Real:
     """`weights` as K positive numbers; 1/K each when not given."""
     if weights is None:
         return np.full(count, 1.0 / count)
-    values = np.asarray(weights)
+    try:
+        values = np.asarray(weights)
+    except ValueError:
+        raise InvalidInput(f"{label}: must be one number for each of {count} devices") from None
     if values.dtype.kind not in "iuf":
         raise InvalidInput(f"{label} has dtype {values.dtype}: must be real numbers")
     values = values.astype(np.float64)

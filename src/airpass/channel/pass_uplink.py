@@ -90,11 +90,6 @@ class PassUplink:
     refractive_index: float  # i_ref
     path_gain: float  # xi
 
-    @property
-    def wavenumber(self) -> float:
-        """kappa = 2 pi/lambda, in rad/m."""
-        return 2.0 * np.pi / self.wavelength
-
     def field(self, antennas: int, devices: Mask | None = None) -> Field:
         """The arrays for kernels with `antennas` on each waveguide, for all or some devices."""
         chosen = slice(None) if devices is None else devices

@@ -7,7 +7,7 @@ selected devices, then by the weakest score among them. The trace shows every ro
 """
 
 import time
-from dataclasses import dataclass, field, make_dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -32,6 +32,8 @@ class AlternationOptions:
     max_iterations: int = 40  # rounds of geometry; ours
     patience: int = 10  # rounds without a better design that end it; ours
     tolerance: float = 1e-3  # relative rise of the weakest score that counts as better; ours
+    selection: Any = None  # options of the selection method
+    geometry: Any = None  # options of the geometry method
 
     def __post_init__(self) -> None:
         checks.whole("max_iterations", self.max_iterations, 0)
@@ -41,7 +43,7 @@ class AlternationOptions:
 
 def alternate(
     scenario: Scenario,
-    options: Any,
+    options: AlternationOptions,
     seed: int,
     on_step: OnStep,
     report: Report,
@@ -55,7 +57,7 @@ def alternate(
     mark = (-1, 0.0)  # count and weakest score that a round has to beat to be progress
     trace: list[Step] = []
     work: dict[str, int] = {}
-    remarks: dict[str, int] = {}  # what selection said of itself, and in how many rounds
+    remarks: dict[str, int] = {}  # what the blocks said of themselves, and in how many rounds
     stale = 0
     status = "iteration limit"
     for iteration in range(options.max_iterations + 1):  # lines 2-7; the last is lines 8-9
@@ -75,7 +77,8 @@ def alternate(
         on_step(step)
         _add(work, "selection", found.work)
         if found.status != "done":
-            remarks[found.status] = remarks.get(found.status, 0) + 1
+            text = f"selection: {found.status}"
+            remarks[text] = remarks.get(text, 0) + 1
 
         if count > mark[0] or (count == mark[0] and weakest > mark[1] * (1.0 + options.tolerance)):
             mark = (count, weakest)
@@ -98,8 +101,11 @@ def alternate(
             stream(seed, Purpose.GEOMETRY, iteration),
         )
         _add(work, "geometry", moved.work)
+        if moved.status != "done":
+            text = f"geometry: {moved.status}"
+            remarks[text] = remarks.get(text, 0) + 1
         if np.array_equal(moved.layout, layout):
-            # The layout is where selection has just been: another round would change nothing.
+            # Nothing moved: a further round could only redraw random starts.
             status = "converged"
             break
         layout = moved.layout
@@ -110,7 +116,7 @@ def alternate(
         layout=best[2],
         array=None,
         trace=tuple(trace),
-        status="; ".join([status, *(f"in {n} rounds selection: {text}" for text, n in remarks.items())]),
+        status="; ".join([status, *(f"in {n} rounds {text}" for text, n in remarks.items())]),
         work=work,
     )
 
@@ -125,19 +131,10 @@ def alternation(selection: str, geometry: str, name: str | None = None, summary:
     """Algorithm 3 with the named blocks, as a design method."""
     select = lookup("selection", selection, selection_methods())
     arrange = lookup("geometry", geometry, geometry_methods())
-    options = make_dataclass(
-        "AlternatingOptions",
-        [
-            ("selection", select.options, field(default_factory=select.options)),
-            ("geometry", arrange.options, field(default_factory=arrange.options)),
-        ],
-        bases=(AlternationOptions,),
-        frozen=True,
-    )
     return DesignMethod(
         name=name or f"{selection}+{geometry}",
         summary=summary or f"Algorithm 3 with {selection} and {geometry}",
-        options=options,
+        options=lambda: AlternationOptions(selection=select.options(), geometry=arrange.options()),
         run=partial(alternate, selection=select, geometry=arrange),
         parts={"selection": selection, "geometry": geometry},
     )

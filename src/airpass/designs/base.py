@@ -46,6 +46,6 @@ class DesignMethod:
 
     name: str
     summary: str
-    options: type
+    options: Callable[[], Any]  # makes the defaults
     run: Callable[[Scenario, Any, int, OnStep, Report], DesignSearch]
     parts: Mapping[str, str] = field(default_factory=dict)

@@ -12,6 +12,7 @@ from airpass.optim.types import Real
 from airpass.selecting import Selection
 
 FLOOR_STEP_M = 0.05
+MOST_FLOOR_POINTS = 2000  # along either side, however large the room
 DECIBEL_SPAN = 30.0  # shading below the strongest point by more than this is all one shade
 ROOM_WIDTH_IN = 7.4  # what is left of the figure's 9 inches for the floor
 SCORES_HEIGHT_IN = 2.5
@@ -23,7 +24,7 @@ def draw_design(design: Design) -> Figure:
     """The room above, the scores below."""
     left, right, bottom, top = _floor(design)
     # The room keeps its proportions, so its height follows from the width it gets.
-    room_height = ROOM_WIDTH_IN * (top - bottom) / (right - left) + 1.0
+    room_height = ROOM_WIDTH_IN * min((top - bottom) / (right - left), 2.0) + 1.0
     with mpl.rc_context(RC):
         figure = new_figure(9.0, room_height + SCORES_HEIGHT_IN)
         room, bars = figure.subplots(2, 1, height_ratios=[room_height, SCORES_HEIGHT_IN])
@@ -54,8 +55,9 @@ def _floor(design: Design) -> tuple[float, float, float, float]:
 def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     receiver, devices = design.scenario.receiver, design.scenario.devices
     left, right, bottom, top = _floor(design)
-    x = np.arange(left, right, FLOOR_STEP_M)
-    y = np.arange(bottom, top, FLOOR_STEP_M)
+    step = max(FLOOR_STEP_M, (right - left) / MOST_FLOOR_POINTS, (top - bottom) / MOST_FLOOR_POINTS)
+    x = np.arange(left, right, step)
+    y = np.arange(bottom, top, step)
     level = 10.0 * np.log10(np.maximum(floor_gain(design, x, y), 1e-300))
     peak = float(level.max())
     image = axes.imshow(

@@ -11,14 +11,8 @@ from airpass.errors import InvalidInput
 from airpass.files import write_atomically
 
 # Okabe & Ito, "Color Universal Design" (2008).
-BLUE, VERMILLION, GREEN, ORANGE, SKY, PURPLE = (
-    "#0072B2",
-    "#D55E00",
-    "#009E73",
-    "#E69F00",
-    "#56B4E9",
-    "#CC79A7",
-)
+BLUE = "#0072B2"
+VERMILLION = "#D55E00"
 
 RC: Any = {
     "font.size": 9,

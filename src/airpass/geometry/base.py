@@ -26,7 +26,7 @@ class GeometryMethod:
 
     name: str
     summary: str
-    options: type
+    options: Callable[[], Any]  # makes the defaults
     move: Callable[[Scenario, Real, Complex, Mask, Any, np.random.Generator], LayoutSearch]
 
 

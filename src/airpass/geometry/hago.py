@@ -225,7 +225,11 @@ def move(
 ) -> LayoutSearch:
     """Algorithm 2 from `layout`, for the devices marked in `devices` (at least one)."""
     receiver = scenario.receiver
-    unit = scenario.budget if options.unit == "score" else 1.0
+    before = weakest_gain(scenario, layout, beam, devices)
+    unit = 1.0
+    if options.unit == "score":
+        # The temperatures are meant for scores about one; far above, they grow with the weakest.
+        unit = scenario.budget / max(1.0, scenario.budget * before)
     moved, iterations, evaluations = _algorithm_2(
         invert(layout, receiver.room, receiver.min_gap_m),
         receiver.room,
@@ -240,7 +244,6 @@ def move(
         options.max_iterations,
         float(options.tolerance),
     )
-    before = weakest_gain(scenario, layout, beam, devices)
     after = weakest_gain(scenario, moved, beam, devices)
     # A soft minimum may rise while the minimum falls: never hand back a worse layout.
     kept = (moved, after) if after >= before else (layout, before)

@@ -45,9 +45,11 @@ def saturating(
     power = -1.0 / (sharpness * level)
     steepness = -1.0 / level
     for k in range(scores.size):
-        # Beyond 700 the exponential would overflow; nothing is lost, as p is zero there anyway.
-        odds = exp(min(sharpness * (1.0 - scores[k]), 700.0))
-        kept = exp(power * log(1.0 + odds))
+        t = sharpness * (1.0 - scores[k])
+        # Beyond 700 the exponential would overflow, and log(1 + e^t) is t to the last digit.
+        clipped = min(t, 700.0)
+        odds = exp(clipped)
+        kept = exp(power * (log(1.0 + odds) + (t - clipped)))
         terms[k] = weights[k] * (1.0 - kept)
         slopes[k] = weights[k] * steepness * kept * (odds / (1.0 + odds))
     return lane_sum(terms)

@@ -127,7 +127,7 @@ def log(x: float) -> float:
 def cos_sin_turns(turns: float) -> tuple[float, float]:
     """cos(2 pi t) and sin(2 pi t).
 
-    A phase counted in turns is reduced exactly by dropping whole turns, whatever its size.
+    Dropping whole turns is exact, so the result is as good as the phase that is passed in.
     """
     f = turns - _rint(turns)  # in [-1/2, 1/2]
     half = _rint(2.0 * f)  # -1, 0 or 1 half turns

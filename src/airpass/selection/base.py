@@ -33,7 +33,7 @@ class SelectionMethod:
 
     name: str
     summary: str
-    options: type
+    options: Callable[[], Any]  # makes the defaults
     search: Callable[[Complex, Any, np.random.Generator, Report], BeamSearch]
 
 

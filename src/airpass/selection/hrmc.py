@@ -151,13 +151,15 @@ def _algorithm_1(
         for j in range(active.size):
             active_re[i, j] = columns_re[i, active[j]]
             active_im[i, j] = columns_im[i, active[j]]
+    # The temperature is meant for scores about one; far above, it grows with the weakest of them.
+    scale = max(1.0, np.min(scores[active]))
     consolidated, _, used, tried, _ = cg.minimise(  # line 12
         active_re,
         active_im,
         cg.SOFTMIN,
         weights,
         0.0,
-        margin_temperature,
+        margin_temperature * scale,
         searched,
         initial_step,
         stage_iterations,

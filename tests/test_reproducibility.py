@@ -1,0 +1,33 @@
+"""The same seed gives the same bits, whether kernels were just compiled or come from the cache."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from airpass.optim import jit
+from airpass.selection import hrmc
+
+PROGRAM = """
+import hashlib, airpass
+result = airpass.design(airpass.Scenario.paper(12, 4, 4, 5.0, 3), options={"max_iterations": 4})
+print(hashlib.sha256(result.layout.tobytes() + result.beam.tobytes()).hexdigest())
+"""
+
+
+def test_compiling_and_loading_give_the_same_bits(tmp_path: Path) -> None:
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=True
+        ).stdout
+        for _ in range(2)
+    }
+    assert len(digests) == 1
+    assert list(tmp_path.rglob("*.nbc")), "nothing was cached"
+
+
+def test_the_cache_is_keyed_on_every_kernel_source() -> None:
+    kernel = hrmc.reweights
+    assert kernel._cache._cache_file._source_stamp == jit.sources_digest()  # type: ignore[attr-defined]
+    assert len(jit.sources_digest()) == 64
