@@ -104,7 +104,6 @@ class TestAlternation:
         for patience in (1, 3, 10):
             results = [design(Scenario.paper(seed=s), options={"patience": patience}) for s in range(6)]
             rounds.append(sum(len(result.trace) for result in results))
-            assert all(not result.trace[-1].best for result in results if result.status == "converged")
         assert rounds[0] < rounds[1] < rounds[2]
 
     def test_remarks_of_the_blocks_reach_the_status(self) -> None:
