@@ -38,7 +38,7 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
-	$(INSTALL) --editable .
+	$(INSTALL) --editable '.[learn]'
 	touch $@
 
 $(VENV)/.installed-test: $(VENV)/.created pyproject.toml constraints.txt

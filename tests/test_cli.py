@@ -10,31 +10,9 @@ import numpy as np
 import pytest
 import scipy.io
 
-from airpass import Scenario, cli
+from airpass import Scenario
+from command_line import assert_refused
 from independent import check_design
-
-
-class Outcome:
-    """What a command left behind."""
-
-    def __init__(self, code: int, out: str, err: str) -> None:
-        self.code, self.out, self.err = code, out, err
-
-
-@pytest.fixture
-def run(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setenv("COLUMNS", "120")
-
-    def call(*arguments: object) -> Outcome:
-        code = 0
-        try:
-            cli.main([str(argument) for argument in arguments])
-        except SystemExit as stop:
-            code = int(stop.code or 0)
-        out, err = capfd.readouterr()
-        return Outcome(code, out, err)
-
-    return call
 
 
 @pytest.fixture
@@ -43,16 +21,6 @@ def channels_file(tmp_path: Path) -> Path:
     path = tmp_path / "G.npy"
     np.save(path, scenario.channels(scenario.uniform_layout()))
     return path
-
-
-def assert_refused(outcome: Outcome, *words: str) -> None:
-    """Exit code 2 and one line that says what is wrong; nothing on standard output."""
-    assert outcome.code == 2
-    assert outcome.out == ""
-    assert outcome.err.count("\n") == 1
-    assert outcome.err.startswith("airpass: ")
-    for word in words:
-        assert word in outcome.err
 
 
 class TestDesign:
@@ -316,10 +284,11 @@ class TestOthers:
         assert "selection.starts = 1" in text
 
     def test_demo_writes_a_self_contained_report(self, run: Any, tmp_path: Path) -> None:
-        outcome = run("demo", "--out", tmp_path / "demo")
+        outcome = run("demo", "--out", tmp_path / "demo", "--rounds", 2)
         assert outcome.code == 0
+        assert "mimo-mn" in outcome.out
         page = (tmp_path / "demo" / "report.html").read_text()
-        assert page.count("data:image/png;base64,") >= 2
+        assert page.count("data:image/png;base64,") == 4
         assert "http" not in page
         check_design(json.loads((tmp_path / "demo" / "airpass.json").read_text()))
 

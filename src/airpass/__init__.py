@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from airpass.certificates import Certificate, certify
     from airpass.designing import Design, design
     from airpass.errors import InvalidInput
+    from airpass.learning.training import TrainingRun, TrainOptions, train
     from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
     from airpass.selecting import Selection, select
 
@@ -25,10 +26,13 @@ __all__ = [
     "Receiver",
     "Scenario",
     "Selection",
+    "TrainOptions",
+    "TrainingRun",
     "Weighting",
     "certify",
     "design",
     "select",
+    "train",
 ]
 
 __version__ = version("airpass")
@@ -43,10 +47,13 @@ _HOME = {
     "Receiver": "scenario",
     "Scenario": "scenario",
     "Selection": "selecting",
+    "TrainOptions": "learning.training",
+    "TrainingRun": "learning.training",
     "Weighting": "scenario",
     "certify": "certificates",
     "design": "designing",
     "select": "selecting",
+    "train": "learning.training",
 }
 
 

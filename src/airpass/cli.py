@@ -4,20 +4,24 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from airpass import checks
 from airpass.errors import InvalidInput
 
 if TYPE_CHECKING:
     from airpass.certificates import Certificate
     from airpass.designing import Design
     from airpass.designs.base import Step
+    from airpass.learning.training import TrainingRun
     from airpass.scenario import Scenario
     from airpass.selecting import Selection
+    from airpass.training_session import Bars
 
 DEVICE_ROWS = 60  # longer tables are cut on the terminal; the JSON has all
 
@@ -46,6 +50,49 @@ option_option = click.option(
 )
 
 
+def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that describe a scenario; the command gets `scenario` and `seed`."""
+
+    @click.option("--scenario", "scenario_path", type=click.Path(path_type=Path), help="TOML file.")
+    @click.option("--devices", type=int, help="Number of devices K.  [default: 10]")
+    @click.option("--waveguides", type=int, help="Number of waveguides M.  [default: 5]")
+    @click.option("--antennas", type=int, help="Antennas on each waveguide N.  [default: 5]")
+    @click.option("--snr-db", type=float, help="Transmit power over noise power P0/σ², dB.  [default: 10]")
+    @click.option(
+        "--seed",
+        type=int,
+        help="Seed of everything random, the devices too where they are drawn.  [default: 0]",
+    )
+    @click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="SECTION.KEY=VALUE",
+        help="Change a value of the scenario, e.g. receiver.length_m=20. May be repeated.",
+    )
+    @wraps(command)
+    def with_scenario(
+        scenario_path: Path | None,
+        devices: int | None,
+        waveguides: int | None,
+        antennas: int | None,
+        snr_db: float | None,
+        seed: int | None,
+        overrides: Sequence[str],
+        **others: Any,
+    ) -> None:
+        shorthand = {
+            "devices.count": devices,
+            "receiver.waveguides": waveguides,
+            "receiver.antennas": antennas,
+            "radio.snr_db": snr_db,
+        }
+        scenario = _scenario(scenario_path, shorthand, seed, overrides)
+        command(scenario=scenario, seed=checks.whole("seed", seed or 0, 0), **others)
+
+    return with_scenario
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="airpass", message="airpass %(version)s")
 def cli() -> None:
@@ -53,23 +100,7 @@ def cli() -> None:
 
 
 @cli.command()
-@click.option("--scenario", "scenario_path", type=click.Path(path_type=Path), help="Scenario file (TOML).")
-@click.option("--devices", type=int, help="Number of devices K.  [default: 10]")
-@click.option("--waveguides", type=int, help="Number of waveguides M.  [default: 5]")
-@click.option("--antennas", type=int, help="Antennas on each waveguide N.  [default: 5]")
-@click.option("--snr-db", type=float, help="Transmit power over noise power P0/σ², dB.  [default: 10]")
-@click.option(
-    "--seed",
-    type=int,
-    help="Seed of everything random: the devices, if they are drawn, and the method.  [default: 0]",
-)
-@click.option(
-    "--set",
-    "overrides",
-    multiple=True,
-    metavar="SECTION.KEY=VALUE",
-    help="Change a value of the scenario, e.g. receiver.length_m=20. May be repeated.",
-)
+@scenario_options
 @click.option("--method", help="Design method; see `airpass methods`.  [default: airpass]")
 @click.option("--selection", help="Instead of --method: Algorithm 3 with this selection method.")
 @click.option("--geometry", help="Instead of --method: Algorithm 3 with this geometry method.")
@@ -77,13 +108,8 @@ def cli() -> None:
 @json_option
 @figure_option
 def design(
-    scenario_path: Path | None,
-    devices: int | None,
-    waveguides: int | None,
-    antennas: int | None,
-    snr_db: float | None,
-    seed: int | None,
-    overrides: Sequence[str],
+    scenario: "Scenario",
+    seed: int,
     method: str | None,
     selection: str | None,
     geometry: str | None,
@@ -97,13 +123,6 @@ def design(
     gives a file; the shorthand options and --set change single values of either.
     """
     _check_outputs(json_path, figure_path)
-    shorthand = {
-        "devices.count": devices,
-        "receiver.waveguides": waveguides,
-        "receiver.antennas": antennas,
-        "radio.snr_db": snr_db,
-    }
-    scenario = _scenario(scenario_path, shorthand, seed, overrides)
     from airpass.designing import design as run
 
     with _progress("Designing") as report:
@@ -119,7 +138,7 @@ def design(
             selection=selection,
             geometry=geometry,
             options=_nested(changes, "option"),
-            seed=seed or 0,
+            seed=seed,
             on_step=on_step,
             report=report,
         )
@@ -277,6 +296,173 @@ def methods(with_options: bool, json_path: str | None) -> None:
 
 
 @cli.command()
+@scenario_options
+@click.option(
+    "--scheme",
+    "schemes",
+    default="fedavg,airpass",
+    show_default=True,
+    help="Schemes to compare, with commas between: fedavg (ideal), or any design of `airpass methods`.",
+)
+@click.option(
+    "--dataset",
+    default="mnist-mini",
+    show_default=True,
+    help="mnist-mini (in the package), mnist, cifar10, or a FILE.npz of your own.",
+)
+@click.option("--rounds", type=int, default=200, show_default=True, help="Communication rounds.")
+@click.option("--local-steps", type=int, default=3, show_default=True, help="SGD steps J a round.")
+@click.option("--epochs", type=int, help="Passes over a device's data a round, instead of --local-steps.")
+@click.option("--batch", type=int, help="Mini-batch size.  [default: 32, for cifar10 64]")
+@click.option("--learning-rate", type=float, help="Local learning rate.  [default: 0.01, for cifar10 0.02]")
+@click.option("--model", help="mnist-cnn, cifar-cnn, cifar-cnn-group, or package.module:callable.")
+@click.option(
+    "--partition",
+    type=click.Choice(["classes", "iid", "dirichlet"]),
+    default="classes",
+    show_default=True,
+    help="How samples are split among devices.",
+)
+@click.option("--classes-per-device", type=int, default=3, show_default=True, help="For classes.")
+@click.option("--concentration", type=float, default=0.5, show_default=True, help="For dirichlet.")
+@click.option(
+    "--normalise",
+    type=click.Choice(["tensor", "vector"]),
+    default="tensor",
+    show_default=True,
+    help="Normalise each tensor of an update by itself, or all of it at once.",
+)
+@click.option(
+    "--channel-error",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Variance of what devices get wrong about their channel, relative to its mean power.",
+)
+@click.option(
+    "--phase-error-deg",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Standard deviation of a device's phase, degrees.",
+)
+@click.option("--redraw-every", type=int, help="Draw new devices and redesign every so many rounds.")
+@click.option("--evaluate-every", type=int, default=10, show_default=True, help="Rounds between tests.")
+@click.option("--workers", type=int, help="Processes, one thread each.  [default: one for each core]")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Where data sets are kept.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Directory for history, curves and checkpoints.  [default: runs/train-DATASET]",
+)
+@click.option("--resume", is_flag=True, help="Go on where an interrupted run in --out stopped.")
+@json_option
+def train(
+    scenario: "Scenario",
+    seed: int,
+    schemes: str,
+    dataset: str,
+    workers: int | None,
+    data_dir: Path | None,
+    out: Path | None,
+    resume: bool,
+    json_path: str | None,
+    **settings: Any,
+) -> None:
+    """Train a model by federated learning over the designed link.
+
+    All schemes see the same devices, data split, initial weights, mini-batches and noise.
+    """
+    from airpass import training_session as session
+
+    names = session.checked_schemes(schemes)
+    options = session.options_from(settings)
+    if workers is not None:
+        checks.whole("workers", workers, 1)
+    folder = out if out is not None else Path("runs") / f"train-{Path(dataset).stem}"
+    with _bars() as bars:
+        runs = session.run_all(
+            scenario, names, dataset, options, seed, folder, resume, workers, data_dir, bars
+        )
+    from airpass.documents import training_document
+
+    _write_json(json_path, lambda: training_document(runs))
+    if json_path != "-":
+        _print_training(runs, folder)
+    if not all(run.finished for run in runs):
+        click.echo(f"airpass: {runs[-1].status}; go on with --resume", err=True)
+        sys.exit(130)
+
+
+@cli.group()
+def data() -> None:
+    """Fetch, list and verify data sets."""
+
+
+data_dir_option = click.option(
+    "--data-dir",
+    type=click.Path(path_type=Path),
+    help="Where data sets are kept.  [default: $AIRPASS_DATA, else the platform's cache directory]",
+)
+
+
+@data.command("fetch")
+@click.argument("names", nargs=-1, required=True)
+@data_dir_option
+def data_fetch(names: Sequence[str], data_dir: Path | None) -> None:
+    """Fetch data sets by name and check their sums."""
+    from airpass.learning import download
+
+    with _progress("Fetching") as report:
+        paths = [download.fetch(name, data_dir, report) for name in names]
+    for path in paths:
+        _console().print(str(path), soft_wrap=True)
+
+
+@data.command("list")
+@data_dir_option
+@json_option
+def data_list(data_dir: Path | None, json_path: str | None) -> None:
+    """List the data sets, and whether each is there and whole."""
+    from airpass.learning import datasets, download
+
+    rows = [
+        {
+            "name": name,
+            "state": download.check(name, data_dir),
+            "summary": recipe.summary,
+            "cite": recipe.citation,
+        }
+        for name, recipe in datasets.RECIPES.items()
+    ]
+    _write_json(json_path, lambda: {"datasets": rows, "directory": str(download.data_directory(data_dir))})
+    if json_path == "-":
+        return
+    from rich.table import Table
+
+    table = Table("name", "state", "what it is", box=None, header_style="bold", pad_edge=False)
+    for row in rows:
+        table.add_row(row["name"], row["state"], f"{row['summary']}. {row['cite']}")
+    _console().print(table)
+
+
+@data.command("verify")
+@click.argument("names", nargs=-1)
+@data_dir_option
+def data_verify(names: Sequence[str], data_dir: Path | None) -> None:
+    """Check the sums of the data sets that are there."""
+    from airpass.learning import datasets, download
+
+    for name in names:
+        checks.one_of("dataset", name, datasets.RECIPES)
+    states = {name: download.check(name, data_dir) for name in names or datasets.RECIPES}
+    for name, state in states.items():
+        _console().print(f"{name}: {state}", soft_wrap=True)
+    if any(state.startswith("damaged") for state in states.values()):
+        raise InvalidInput("a data set is damaged: 'airpass data fetch NAME' fetches it again")
+
+
+@cli.command()
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
@@ -285,19 +471,20 @@ def methods(with_options: bool, json_path: str | None) -> None:
     help="Directory for figures, JSON and report.",
 )
 @click.option("--seed", type=int, default=7, show_default=True, help="Seed of everything random.")
-def demo(out: Path, seed: int) -> None:
-    """Run the main job on the paper's K=10, M=5, N=5, 10 dB set-up, and write a report."""
+@click.option("--rounds", type=int, default=100, show_default=True, help="Communication rounds of training.")
+def demo(out: Path, seed: int, rounds: int) -> None:
+    """Design and train the paper's K=10, M=5, N=5, 10 dB set-up by every fast scheme; write a report."""
     from airpass.demo import run
 
-    with _progress("Designing") as report:
-        rows = run(out, seed, report)
+    with _bars() as bars:
+        rows = run(out, checks.whole("seed", seed, 0), checks.whole("rounds", rounds, 1), bars)
     from rich.table import Table
 
     table = Table("scheme", box=None, header_style="bold", pad_edge=False)
-    for name in ("selected", "weakest score", "MSE", "seconds"):
+    for name in ("selected", "weakest score", "MSE", "test accuracy"):
         table.add_column(name, justify="right")
     for row in rows:
-        table.add_row(row.scheme, row.selected, row.weakest_score, row.mse, row.seconds)
+        table.add_row(row.scheme, row.selected, row.weakest_score, row.mse, row.accuracy)
     console = _console()
     console.print(table)
     console.print(f"\nReport, figures and JSON: {out / 'report.html'}", soft_wrap=True)
@@ -397,6 +584,50 @@ def _progress(label: str) -> Iterator[Callable[[str], None]]:
     ) as progress:
         task = progress.add_task(f"{label} (the first run compiles for about half a minute)")
         yield lambda text: progress.update(task, description=f"{label}: {text}")
+
+
+@contextmanager
+def _bars() -> Iterator["Bars"]:
+    """A progress bar for every training run, on stderr; nothing where that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from airpass.training_session import Bars
+
+    console = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description:<16}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=console,
+        disable=not console.is_terminal,
+    ) as progress:
+        yield Bars(progress)
+
+
+def _print_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
+    from rich.table import Table
+
+    table = Table("scheme", box=None, header_style="bold", pad_edge=False)
+    for name in ("selected", "rounds", "test accuracy", "test loss", "MSE predicted", "measured", "seconds"):
+        table.add_column(name, justify="right")
+    for run in runs:
+        last = run.history[-1]
+        table.add_row(
+            run.scheme,
+            f"{last.selected_count} of {run.scenario.devices.count}",
+            str(last.round),
+            f"{100 * last.test_accuracy:.2f} %",
+            f"{last.test_loss:.4f}",
+            f"{last.predicted_mse:.4g}",
+            f"{last.measured_mse:.4g}",
+            f"{last.seconds:.0f}",
+        )
+    console = _console()
+    console.print(table)
+    console.print(f"\nHistory, curves and checkpoints: {folder}", soft_wrap=True)
 
 
 def _write_json(path: str | None, build: Callable[[], dict[str, Any]]) -> None:

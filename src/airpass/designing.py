@@ -104,17 +104,20 @@ def design(
     seed: int = 0,
     on_step: OnStep | None = None,
     report: Report | None = None,
+    start_layout: Real | None = None,
 ) -> Design:
     """Design the receiver of `scenario` by a named method, or by a pair of blocks.
 
     `options` changes the method's defaults, e.g. {"selection": {"starts": 16}}. `on_step`
     is called after every outer iteration, `report` told in words how long work goes on.
+    `start_layout` is where the antennas begin, such as those of a design for other devices.
     """
     chosen = method_named(method, selection, geometry)
     settings = build_options(chosen.options(), options or {})
     checks.whole("seed", seed, 0)
+    start = None if start_layout is None else scenario.checked_layout(start_layout)
     began = time.perf_counter()
-    found = chosen.run(scenario, settings, seed, on_step or _ignore, report or silent)
+    found = chosen.run(scenario, settings, seed, on_step or _ignore, report or silent, start)
     seconds = time.perf_counter() - began
     return Design(
         scenario=scenario,

@@ -2,7 +2,9 @@
 
 import json
 import math
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +14,9 @@ from airpass.designing import Design
 from airpass.optim.types import Complex
 from airpass.registry import options_dict
 from airpass.selecting import Selection
+
+if TYPE_CHECKING:
+    from airpass.learning.training import TrainingRun
 
 
 def selection_document(selection: Selection) -> dict[str, Any]:
@@ -70,6 +75,42 @@ def design_document(design: Design) -> dict[str, Any]:
         "version": __version__,
         "seed": design.seed,
     }
+
+
+def training_document(runs: Sequence["TrainingRun"]) -> dict[str, Any]:
+    """The result of `train`."""
+    return {
+        "runs": [
+            {
+                "scheme": run.scheme,
+                "dataset": run.dataset,
+                "scenario": run.scenario.to_dict(),
+                "design": None if run.design is None else design_document(run.design),
+                "config": dict(run.config),
+                "parameters": run.parameters,
+                "history": [asdict(record) for record in run.history],
+                "finished": run.finished,
+                "status": run.status,
+            }
+            for run in runs
+        ],
+        "version": __version__,
+    }
+
+
+def training_table(runs: Sequence["TrainingRun"]) -> bytes:
+    """All histories as one Parquet file, a row for each scheme and evaluated round."""
+    import pyarrow
+    from pyarrow import parquet
+
+    rows = [
+        {"scheme": run.scheme, "dataset": run.dataset, **asdict(record)}
+        for run in runs
+        for record in run.history
+    ]
+    sink = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.Table.from_pylist(rows), sink)
+    return bytes(sink.getvalue())
 
 
 def _common(selection: Selection) -> dict[str, Any]:

@@ -14,6 +14,11 @@ class Purpose(IntEnum):
     DEVICES = 0  # positions and gains
     SELECTION = 1  # random starts of a selection method
     GEOMETRY = 2  # random choices of a geometry method
+    PARTITION = 3  # who holds which samples
+    INITIAL_WEIGHTS = 4  # of the model
+    BATCHES = 5  # a device's mini-batches and dropout in a round
+    NOISE = 6  # receiver noise of a round
+    CHANNEL_ERROR = 7  # what devices get wrong about their channel in a round
 
 
 def stream(seed: int, purpose: Purpose, *indices: int) -> np.random.Generator:

@@ -156,9 +156,12 @@ class DeviceDraw:
             _keep(self, **{name: (low, high)})
         checks.positive("devices.gain_range", self.gain_range[0])
 
-    def draw(self) -> "Devices":
-        """Uniform positions and gains; the samples of MNIST shared evenly."""
-        rng = stream(self.seed, Purpose.DEVICES)
+    def draw(self, *indices: int) -> "Devices":
+        """Uniform positions and gains; the samples of MNIST shared evenly.
+
+        `indices` number further, independent draws of the same seed.
+        """
+        rng = stream(self.seed, Purpose.DEVICES, *indices)
         share = max(1, round(MNIST_TRAINING_IMAGES / self.count))
         return Devices(
             x_m=rng.uniform(*self.x_range_m, self.count),
@@ -365,6 +368,10 @@ class Scenario:
     def save(self, path: str | Path) -> None:
         """Write a scenario file, devices as explicit lists."""
         write_atomically(Path(path), tomli_w.dumps(self.to_dict()).encode())
+
+    def with_samples(self, samples: Any) -> "Scenario":
+        """The same scenario with other sample counts |D_k|, and so other weights."""
+        return replace(self, devices=replace(self.devices, samples=samples))
 
     def with_radio(self, **changes: Any) -> "Scenario":
         """The same scenario with other radio values, for sweeps."""

@@ -47,12 +47,13 @@ def alternate(
     seed: int,
     on_step: OnStep,
     report: Report,
+    start: Real | None,
     selection: SelectionMethod,
     geometry: GeometryMethod,
 ) -> DesignSearch:
-    """Algorithm 3 with the given blocks, from the uniform layout."""
+    """Algorithm 3 with the given blocks, from `start` or else from the uniform layout."""
     began = time.perf_counter()
-    layout = scenario.uniform_layout()  # line 1
+    layout = scenario.uniform_layout() if start is None else start  # line 1
     best: tuple[int, float, Real, Complex, Complex] | None = None
     mark = (-1, 0.0)  # count and weakest score that a round has to beat to be progress
     trace: list[Step] = []

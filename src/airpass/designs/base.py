@@ -38,8 +38,11 @@ class DesignSearch:
 
 @dataclass(frozen=True)
 class DesignMethod:
-    """A named method. `run(scenario, options, seed, on_step, report)` calls `on_step` after every
-    outer iteration, and tells `report` in words what takes long within one.
+    """A named method.
+
+    `run(scenario, options, seed, on_step, report, start)` calls `on_step` after every outer
+    iteration, and tells `report` in words what takes long within one. It may begin from the
+    layout `start`, if that is not None.
 
     `parts` names the blocks it is made of, such as {"selection": "hrmc", "geometry": "hago"}.
     """
@@ -47,5 +50,5 @@ class DesignMethod:
     name: str
     summary: str
     options: Callable[[], Any]  # makes the defaults
-    run: Callable[[Scenario, Any, int, OnStep, Report], DesignSearch]
+    run: Callable[[Scenario, Any, int, OnStep, Report, Real | None], DesignSearch]
     parts: Mapping[str, str] = field(default_factory=dict)

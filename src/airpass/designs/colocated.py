@@ -10,6 +10,7 @@ import numpy as np
 from airpass import aircomp, checks
 from airpass.channel.colocated import AXES
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
+from airpass.optim.types import Real
 from airpass.randomness import Purpose, stream
 from airpass.scenario import Receiver, Scenario
 from airpass.selection import hrmc
@@ -33,6 +34,7 @@ def run(
     seed: int,
     on_step: OnStep,
     report: Report,
+    start: Real | None,
     antennas: Callable[[Receiver], int],
 ) -> DesignSearch:
     """HRMC on a half-wavelength line of antennas, each with a receive chain of its own."""

@@ -13,6 +13,16 @@ from airpass.files import write_atomically
 # Okabe & Ito, "Color Universal Design" (2008).
 BLUE = "#0072B2"
 VERMILLION = "#D55E00"
+# Colour, dash and marker together, so that lines differ in print and for every eye.
+LINES = (
+    ("black", "-", "s"),
+    (BLUE, "-", "o"),
+    (VERMILLION, "--", "^"),
+    ("#009E73", "-.", "D"),
+    ("#CC79A7", ":", "v"),
+    ("#E69F00", "--", "P"),
+    ("#56B4E9", "-.", "X"),
+)
 
 RC: Any = {
     "font.size": 9,

@@ -1,0 +1,1 @@
+"""Federated learning over the designed link. The only part that imports torch."""

@@ -1,0 +1,145 @@
+"""What a device does in a round: start from the global model, take local SGD steps, send the change.
+
+One thread, and randomness keyed on seed, round and device: the update of a device is the same
+wherever and in whatever company it is computed.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+from airpass.learning.aggregation import Float32
+from airpass.learning.datasets import Bytes, Dataset
+from airpass.learning.partition import Indices
+from airpass.randomness import Purpose, stream
+
+CHUNK = 1000  # images measured at a time
+
+
+@dataclass(frozen=True)
+class LocalWork:
+    """How a device trains. `steps` mini-batch steps, or `epochs` passes over its data instead."""
+
+    steps: int
+    epochs: int | None
+    batch: int
+    learning_rate: float
+
+
+def to_tensor(images: Bytes, dataset: Dataset) -> torch.Tensor:
+    """Standardised images as floats, channels first in shape, last in memory."""
+    tensor = torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2).float().div_(255.0)
+    mean = torch.tensor(dataset.mean).view(1, -1, 1, 1)
+    deviation = torch.tensor(dataset.deviation).view(1, -1, 1, 1)
+    standard = tensor.sub_(mean).div_(deviation)
+    return standard.contiguous(memory_format=torch.channels_last)
+
+
+class FlatModel:
+    """A model whose floating-point state is read and written as one vector.
+
+    That is its parameters and, with batch normalisation, the running statistics.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self.parameters: list[torch.Tensor] = list(model.parameters())
+        # In order of name, so that the vector means the same in every process.
+        self.state = [value for value in model.state_dict().values() if value.is_floating_point()]
+        self.sizes = [value.numel() for value in self.state]
+
+    def read(self) -> Float32:
+        """The state as a vector."""
+        return torch.cat([value.reshape(-1) for value in self.state]).numpy()
+
+    def write(self, vector: Float32) -> None:
+        """Set the state from a vector."""
+        parts = torch.split(torch.from_numpy(vector), self.sizes)
+        for value, part in zip(self.state, parts, strict=True):
+            value.copy_(part.view(value.shape))
+
+
+class Trainer:
+    """Trains and tests one model on one data set, in one thread."""
+
+    def __init__(
+        self, dataset: Dataset, model: nn.Module, work: LocalWork, probe: Indices, seed: int
+    ) -> None:
+        self.flat = FlatModel(model)
+        self.work = work
+        self.seed = seed
+        self.probe = torch.from_numpy(probe)
+        self.images = to_tensor(dataset.x_train, dataset)
+        self.labels = torch.from_numpy(dataset.y_train.astype(np.int64))
+        self.test_images = to_tensor(dataset.x_test, dataset)
+        self.test_labels = torch.from_numpy(dataset.y_test.astype(np.int64))
+
+    def update(
+        self, start: Float32, samples: Indices, round_number: int, device: int
+    ) -> tuple[Float32, float]:
+        """The change of the state after local training, and the mean training loss."""
+        rng = stream(self.seed, Purpose.BATCHES, round_number, device)
+        batches = _batches(samples, self.work, rng)
+        torch.manual_seed(int(rng.integers(2**63)))  # for dropout
+        self.flat.write(start)
+        model, parameters = self.flat.model, self.flat.parameters
+        model.train()
+        losses = []
+        for batch in batches:
+            chosen = torch.from_numpy(batch)
+            loss = functional.cross_entropy(model(self.images[chosen]), self.labels[chosen])
+            gradients = torch.autograd.grad(loss, parameters)
+            with torch.no_grad():
+                torch._foreach_add_(parameters, gradients, alpha=-self.work.learning_rate)
+            losses.append(loss.detach())
+        with torch.no_grad():
+            change = self.flat.read() - start
+        return change, float(torch.stack(losses).mean())
+
+    @torch.no_grad()
+    def measure(self, state: Float32, chunk: int) -> tuple[int, float]:
+        """Correct answers and summed loss on one chunk: first those of the test set, then of the probe."""
+        self.flat.write(state)
+        self.flat.model.eval()
+        images, labels = self._chunk(chunk)
+        answers = self.flat.model(images)
+        loss = functional.cross_entropy(answers, labels, reduction="sum")
+        return int((answers.argmax(1) == labels).sum()), float(loss)
+
+    def _chunk(self, chunk: int) -> tuple[torch.Tensor, torch.Tensor]:
+        beyond = chunk - chunks(len(self.test_labels))
+        if beyond < 0:
+            here = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
+            return self.test_images[here], self.test_labels[here]
+        chosen = self.probe[beyond * CHUNK : (beyond + 1) * CHUNK]
+        return self.images[chosen], self.labels[chosen]
+
+
+def chunks(count: int) -> int:
+    """How many chunks `count` images make."""
+    return -(-count // CHUNK)
+
+
+def probe(samples: list[Indices], size: int, seed: int) -> Indices:
+    """A fixed sample of what all devices hold, on which the global training loss is measured.
+
+    Drawn evenly from the union, it estimates F(w) = sum_k |D_k|/D F_k(w), eq. (1).
+    """
+    held = np.concatenate(samples)
+    rng = stream(seed, Purpose.PARTITION, 1)
+    return np.sort(rng.choice(held, min(size, held.size), replace=False))
+
+
+def _batches(samples: Indices, work: LocalWork, rng: np.random.Generator) -> list[Indices]:
+    """Mini-batches drawn without repetition until all samples were used, then anew."""
+    batch = min(work.batch, samples.size)
+    if work.epochs is not None:
+        rounds = [rng.permutation(samples) for _ in range(work.epochs)]
+        return [order[i : i + batch] for order in rounds for i in range(0, order.size - batch + 1, batch)]
+    needed = work.steps * batch
+    orders = [rng.permutation(samples) for _ in range(-(-needed // samples.size))]
+    flat = np.concatenate(orders)[:needed]
+    return list(flat.reshape(work.steps, batch))
