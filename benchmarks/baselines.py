@@ -41,10 +41,10 @@ DESIGNS: Mapping[str, dict[str, Any]] = {
     "airpass-sdr-dc": {"method": "airpass-sdr-dc"},
     "airpass-mp": {"method": "airpass-mp"},
     "hrmc+elementwise": {"selection": "hrmc", "geometry": "elementwise"},
+    "mimo-m, one start": {"method": "mimo-m", "options": {"selection": {"starts": 1}}},
     "mimo-m": {"method": "mimo-m"},
-    "mimo-m, 16 starts": {"method": "mimo-m", "options": {"selection": {"starts": 16}}},
+    "mimo-mn, one start": {"method": "mimo-mn", "options": {"selection": {"starts": 1}}},
     "mimo-mn": {"method": "mimo-mn"},
-    "mimo-mn, 16 starts": {"method": "mimo-mn", "options": {"selection": {"starts": 16}}},
 }
 Row = dict[str, tuple[int, float]]
 
