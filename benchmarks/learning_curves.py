@@ -20,7 +20,7 @@ from airpass.learning.training import FEDAVG, TrainOptions, prepare
 DOCS = Path(__file__).parent.parent / "docs"
 PLANS = {
     "mnist": (("fedavg", "airpass", "mimo-m", "mimo-mn"), (0, 1, 2), 600, 20),
-    "cifar10": (("fedavg", "airpass"), (0,), 60, 5),
+    "cifar10": (("fedavg", "airpass"), (0,), 30, 5),
 }
 FIELDS = ("scheme", "seed", "round", "test_accuracy", "test_loss", "train_loss", "selected_count")
 ERRORS = ("predicted_mse", "measured_mse", "seconds")
