@@ -1,5 +1,8 @@
 """What every registered selection method promises. A new method is covered by being there."""
 
+from pathlib import Path
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -63,3 +66,19 @@ def test_one_device_one_chain(method: str) -> None:
     picked = select(np.array([[2.0j]]), [1.0], 0.5, method)
     assert picked.scores == pytest.approx([2.0])
     assert aircomp.selected(picked.scores).all()
+
+
+def test_the_recipe_for_a_new_method_works() -> None:
+    """CONTRIBUTING's example, run as it stands there."""
+    text = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text()
+    code = text.split("```python\n", 1)[1].split("```", 1)[0]
+    module: dict[str, Any] = {}
+    exec(code, module)  # noqa: S102
+    method = module["METHOD"]
+    channels, weights, budget = instance(1)
+    effective = aircomp.effective_channels(channels, weights, budget)
+    found = method.search(effective, method.options(), np.random.default_rng(0), print)
+    assert np.linalg.norm(found.beam) == pytest.approx(1.0)
+    assert aircomp.scores(found.beam, effective).max() == pytest.approx(
+        (np.linalg.norm(effective, axis=0) ** 2).max()
+    )

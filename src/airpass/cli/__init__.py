@@ -1,0 +1,52 @@
+"""The command line. `main` runs it; commands are in designs.py and learning.py."""
+
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+
+import click
+
+from airpass.cli import designs, learning  # noqa: F401  (they add their commands to the group)
+from airpass.cli.root import cli
+from airpass.errors import InvalidInput
+
+__all__ = ["cli", "main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command; errors end in one line on stderr and exit code 2."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal without Greek letters shows "?"
+    try:
+        cli.main(
+            args=list(arguments) if arguments is not None else None,
+            prog_name="airpass",
+            standalone_mode=False,
+        )
+        sys.stdout.flush()
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message())
+    except click.UsageError as error:
+        where = error.ctx.command_path if error.ctx is not None else "airpass"
+        _fail(f"{error.format_message()} (see {where} --help)")
+    except click.ClickException as error:
+        _fail(error.format_message())
+    except InvalidInput as error:
+        _fail(str(error))
+    except MemoryError:
+        _fail("not enough memory for a problem of this size")
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("airpass: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # The reader of a pipe (head, less) went away: not our error. Keep Python from
+        # complaining when it flushes standard output on the way out.
+        sys.stdout = None
+        sys.exit(0)
+    except OSError as error:
+        _fail(f"{error.filename or 'output'}: {error.strerror}")
+
+
+def _fail(message: str) -> None:
+    click.echo("airpass: " + " ".join(message.split()), err=True)
+    sys.exit(2)

@@ -1,0 +1,141 @@
+"""What commands take: shared options, and scenarios put together from files and flags."""
+
+import tomllib
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from airpass import checks
+from airpass.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from airpass.scenario import Scenario
+
+json_option = click.option(
+    "--json", "json_path", metavar="PATH", help="Write the result as JSON to PATH ('-' for standard output)."
+)
+figure_option = click.option(
+    "--figure",
+    "figure_path",
+    type=click.Path(path_type=Path),
+    help="Draw the result to a .png, .pdf or .svg file.",
+)
+option_option = click.option(
+    "--option",
+    "changes",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Change an option of the method, e.g. selection.starts=16. May be repeated; "
+    "`airpass methods --options` lists them.",
+)
+
+
+def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that describe a scenario; the command gets `scenario` and `seed`."""
+
+    @click.option("--scenario", "scenario_path", type=click.Path(path_type=Path), help="TOML file.")
+    @click.option("--devices", type=int, help="Number of devices K.  [default: 10]")
+    @click.option("--waveguides", type=int, help="Number of waveguides M.  [default: 5]")
+    @click.option("--antennas", type=int, help="Antennas on each waveguide N.  [default: 5]")
+    @click.option("--snr-db", type=float, help="Transmit power over noise power P0/σ², dB.  [default: 10]")
+    @click.option(
+        "--seed",
+        type=int,
+        help="Seed of everything random, the devices too where they are drawn.  [default: 0]",
+    )
+    @click.option(
+        "--set",
+        "overrides",
+        multiple=True,
+        metavar="SECTION.KEY=VALUE",
+        help="Change a value of the scenario, e.g. receiver.length_m=20. May be repeated.",
+    )
+    @wraps(command)
+    def with_scenario(
+        scenario_path: Path | None,
+        devices: int | None,
+        waveguides: int | None,
+        antennas: int | None,
+        snr_db: float | None,
+        seed: int | None,
+        overrides: Sequence[str],
+        **others: Any,
+    ) -> None:
+        shorthand = {
+            "devices.count": devices,
+            "receiver.waveguides": waveguides,
+            "receiver.antennas": antennas,
+            "radio.snr_db": snr_db,
+        }
+        scenario = _scenario(scenario_path, shorthand, seed, overrides)
+        command(scenario=scenario, seed=checks.whole("seed", seed or 0, 0), **others)
+
+    return with_scenario
+
+
+def _scenario(
+    path: Path | None, shorthand: dict[str, Any], seed: int | None, overrides: Sequence[str]
+) -> "Scenario":
+    """The scenario of a file or of the paper, with single values changed."""
+    from airpass.scenario import Scenario, read_tables
+
+    tables = read_tables(path) if path is not None else {}
+    given = [f"{key}={value}" for key, value in shorthand.items() if value is not None]
+    _merge(tables, nested(given, "set"))
+    _merge(tables, nested(overrides, "set"))
+    devices = tables.get("devices", {})
+    if (
+        seed is not None
+        and isinstance(devices, dict)
+        and not {"x_m", "y_m", "gain", "samples"} & set(devices)
+    ):
+        tables.setdefault("devices", {})["seed"] = seed
+    return Scenario.from_dict(tables)
+
+
+def nested(assignments: Sequence[str], flag: str) -> dict[str, Any]:
+    """{"a": {"b": value}} from "a.b=value"; values are TOML, but text for --option."""
+    tree: dict[str, Any] = {}
+    for text in assignments:
+        name, equals, value = text.partition("=")
+        keys = name.strip().split(".")
+        if not equals or not all(keys):
+            raise InvalidInput(f"--{flag} {text!r}: must have the form NAME=VALUE")
+        branch = tree
+        for key in keys[:-1]:
+            branch = branch.setdefault(key, {})
+            if not isinstance(branch, dict):
+                raise InvalidInput(f"--{flag} {text!r}: {key} already has a value")
+        branch[keys[-1]] = _toml_value(value.strip()) if flag != "option" else value.strip()
+    return tree
+
+
+def _toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def _merge(into: dict[str, Any], changes: dict[str, Any]) -> None:
+    for key, value in changes.items():
+        if isinstance(value, dict) and key in into:
+            if not isinstance(into[key], dict):
+                raise InvalidInput(f"{key} = {into[key]!r}: must be a table of keys")
+            _merge(into[key], value)
+        else:
+            into[key] = value
+
+
+def check_outputs(json_path: str | None, figure_path: Path | None) -> None:
+    """Refuse an output that cannot be written before any work is done."""
+    if figure_path is not None:
+        from airpass.figures.style import checked_format
+
+        checked_format(figure_path)
+    for path in (json_path, figure_path):
+        if path is not None and str(path) != "-" and Path(path).is_dir():
+            raise InvalidInput(f"{path}: is a directory; give the name of a file")

@@ -1,0 +1,181 @@
+"""What commands show: tables, progress on stderr, JSON."""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airpass.certificates import Certificate
+    from airpass.designing import Design
+    from airpass.learning.training import TrainingRun
+    from airpass.selecting import Selection
+    from airpass.training_session import Bars
+
+DEVICE_ROWS = 60  # longer tables are cut on the terminal; the JSON has all
+
+
+def console() -> Any:
+    """Standard output with tables and bold."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+@contextmanager
+def progress(label: str) -> Iterator[Callable[[str], None]]:
+    """A spinner with elapsed time on stderr; nothing where stderr is not a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    screen = Console(stderr=True)
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=screen,
+        transient=True,
+        disable=not screen.is_terminal,
+    ) as bar:
+        task = bar.add_task(f"{label} (the first run compiles for about half a minute)")
+        yield lambda text: bar.update(task, description=f"{label}: {text}")
+
+
+@contextmanager
+def progress_bars() -> Iterator["Bars"]:
+    """A progress bar for every training run, on stderr; nothing where that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from airpass.training_session import Bars
+
+    screen = Console(stderr=True)
+    with Progress(
+        TextColumn("{task.description:<16}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=screen,
+        disable=not screen.is_terminal,
+    ) as bar:
+        yield Bars(bar)
+
+
+def print_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
+    """The last evaluated round of every scheme."""
+    from rich.table import Table
+
+    table = Table("scheme", box=None, header_style="bold", pad_edge=False)
+    for name in ("selected", "rounds", "test accuracy", "test loss", "MSE predicted", "measured", "seconds"):
+        table.add_column(name, justify="right")
+    for run in runs:
+        last = run.history[-1]
+        table.add_row(
+            run.scheme,
+            f"{last.selected_count} of {run.scenario.devices.count}",
+            str(last.round),
+            f"{100 * last.test_accuracy:.2f} %",
+            f"{last.test_loss:.4f}",
+            f"{last.predicted_mse:.4g}",
+            f"{last.measured_mse:.4g}",
+            f"{last.seconds:.0f}",
+        )
+    screen = console()
+    screen.print(table)
+    screen.print(f"\nHistory, curves and checkpoints: {folder}", soft_wrap=True)
+
+
+def write_json(path: str | None, build: Callable[[], dict[str, Any]]) -> None:
+    """Write what `build` makes to a file, or to standard output for "-"; nothing for None."""
+    if path is None:
+        return
+    from airpass.documents import encode
+    from airpass.files import write_atomically
+
+    content = encode(build())
+    if path == "-":
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+    else:
+        write_atomically(Path(path), content)
+
+
+def flat(options: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Nested options as names with dots."""
+    for name, value in options.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def print_design(design: "Design") -> None:
+    """Summary, layout and devices of a design."""
+    from rich.table import Table
+
+    screen = console()
+    receiver, radio = design.scenario.receiver, design.scenario.radio
+    screen.print(
+        f"[bold]{design.method}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas each, "
+        f"K={design.scenario.devices.count} devices, {radio.snr_db:g} dB"
+    )
+    _print_summary(screen, design.selection, design.seconds)
+    if design.layout is not None:
+        table = Table("waveguide", "antenna positions, m", box=None, header_style="bold", pad_edge=False)
+        for m, positions in enumerate(design.layout):
+            table.add_row(str(m), " ".join(f"{value:6.3f}" for value in positions))
+        screen.print(table)
+        screen.print()
+    devices = design.scenario.devices
+    _print_devices(screen, design.selection, [("x, m", devices.x_m), ("y, m", devices.y_m)])
+
+
+def print_selection(selection: "Selection", certificate: "Certificate | None") -> None:
+    """Summary and devices of a selection."""
+    screen = console()
+    chains, count = selection.channels.shape
+    screen.print(f"[bold]{selection.method}[/]  {chains} receive chains, {count} devices")
+    _print_summary(screen, selection, selection.seconds, certificate)
+    _print_devices(screen, selection, [])
+
+
+def _print_summary(
+    screen: Any, selection: "Selection", seconds: float, certificate: "Certificate | None" = None
+) -> None:
+    count = selection.selected_count
+    parts = [f"selected {count} of {selection.scores.size}"]
+    if certificate is not None:
+        parts.append(f"at most {certificate.at_most} by any beam")
+    label = "weakest score" if count else "best score"
+    parts.append(f"{label} {selection.weakest_score:.4g} (1 is needed)")
+    if count and selection.mse_threshold is not None:
+        parts.append(f"MSE {selection.mse:.4g} (limit {selection.mse_threshold:g})")
+    parts.append(f"{seconds:.3g} s")
+    screen.print(", ".join(parts))
+    if selection.status not in ("done", "converged"):
+        screen.print(f"ended by: {selection.status}")
+    screen.print()
+
+
+def _print_devices(screen: Any, selection: "Selection", columns: list[tuple[str, Any]]) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ["device", *(name for name, _ in columns), "weight φ", "score z", "|b|²", "selected"]:
+        table.add_column(name, justify="right")
+    power = abs(selection.aggregation.transmit) ** 2
+    for k in range(min(selection.scores.size, DEVICE_ROWS)):
+        chosen = bool(selection.selected[k])
+        table.add_row(
+            str(k),
+            *(f"{values[k]:.2f}" for _, values in columns),
+            f"{selection.weights[k]:.4g}",
+            f"{selection.scores[k]:.4g}",
+            f"{power[k]:.3g}" if chosen else "",
+            "yes" if chosen else "-",
+        )
+    screen.print(table)
+    if selection.scores.size > DEVICE_ROWS:
+        screen.print(f"... and {selection.scores.size - DEVICE_ROWS} more; --json has all")
