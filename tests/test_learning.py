@@ -468,6 +468,9 @@ class TestTraining:
         train(link, "mnist-mini", 2, 1, options=QUICK, workers=1, checkpoint=path)
         with pytest.raises(InvalidInput, match="another seed"):
             train(link, "mnist-mini", 2, 2, options=QUICK, workers=1, checkpoint=path, resume=True)
+        louder = design(link.scenario.with_radio(snr_db=12.0))
+        with pytest.raises(InvalidInput, match="another scenario"):
+            train(louder, "mnist-mini", 2, 1, options=QUICK, workers=1, checkpoint=path, resume=True)
         path.write_bytes(b"broken")
         with pytest.raises(InvalidInput, match="damaged"):
             train(link, "mnist-mini", 2, 1, options=QUICK, workers=1, checkpoint=path, resume=True)

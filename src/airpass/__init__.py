@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from airpass.certificates import Certificate, certify
     from airpass.designing import Design, design
+    from airpass.devices import DeviceDraw, Devices
     from airpass.errors import InvalidInput
     from airpass.learning.training import TrainingRun, TrainOptions, train
-    from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
+    from airpass.scenario import Radio, Receiver, Scenario, Weighting
     from airpass.selecting import Selection, select
 
 __all__ = [
@@ -40,8 +41,8 @@ __version__ = version("airpass")
 _HOME = {
     "Certificate": "certificates",
     "Design": "designing",
-    "DeviceDraw": "scenario",
-    "Devices": "scenario",
+    "DeviceDraw": "devices",
+    "Devices": "devices",
     "InvalidInput": "errors",
     "Radio": "scenario",
     "Receiver": "scenario",

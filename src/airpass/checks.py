@@ -83,3 +83,9 @@ def known_keys(section: str, data: Mapping[str, Any], allowed: Iterable[str]) ->
         if key not in words:
             name = f"{section}.{key}" if section else key
             raise InvalidInput(f"{name}: unknown key; allowed here: {', '.join(words)}")
+
+
+def keep(part: object, **values: object) -> None:
+    """Store checked values in a frozen dataclass while it is being built."""
+    for name, value in values.items():
+        object.__setattr__(part, name, value)

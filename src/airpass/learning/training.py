@@ -5,13 +5,13 @@ same data split, initial weights, mini-batches and noise, and a run that was int
 to the same numbers.
 """
 
+import hashlib
 import json
 import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from io import BytesIO
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -21,17 +21,18 @@ import numpy as np
 from airpass import __version__, checks
 from airpass.designing import Design
 from airpass.designing import design as run_design
+from airpass.devices import DeviceDraw
 from airpass.errors import InvalidInput
-from airpass.files import write_atomically
 from airpass.learning import models
 from airpass.learning.aggregation import Float32, Link, LinkOptions, over_the_air, weighted_mean
+from airpass.learning.checkpoint import Saved, restore, save
 from airpass.learning.client import FlatModel, LocalWork, Trainer, chunks, probe
 from airpass.learning.datasets import Dataset
 from airpass.learning.download import check_name, load
 from airpass.learning.partition import Indices, PartitionOptions, partition
 from airpass.learning.pool import Pool
 from airpass.randomness import Purpose, stream
-from airpass.scenario import DeviceDraw, Scenario
+from airpass.scenario import Scenario
 
 FEDAVG = "fedavg"
 # Section VI-A of the paper.
@@ -224,6 +225,7 @@ class _Run:
             "seed": seed,
             "scheme": FEDAVG if design is None else design.method,
             "dataset": dataset,
+            "scenario_sha256": _digest(scenario),
         }
 
     @property
@@ -336,48 +338,24 @@ class _Run:
         }
 
     def _save(self) -> None:
-        if self.checkpoint is None:
-            return
-        note = {
-            "config": self.config,
-            "round": self.round,
-            "seconds": self.seconds,
-            "history": [asdict(record) for record in self.history],
-        }
-        buffer = BytesIO()
-        text = np.frombuffer(json.dumps(note).encode(), np.uint8)
-        np.savez(buffer, allow_pickle=False, state=self.state, note=text)
-        write_atomically(self.checkpoint, buffer.getvalue())
+        if self.checkpoint is not None:
+            rows = [asdict(record) for record in self.history]
+            save(self.checkpoint, Saved(self.config, self.round, self.seconds, rows, self.state))
 
     def restore(self) -> None:
         """Go on from the checkpoint, if there is one of the same run."""
         if self.checkpoint is None or not self.checkpoint.exists():
             return
-        try:
-            with np.load(self.checkpoint, allow_pickle=False) as archive:
-                state, note = archive["state"], json.loads(archive["note"].tobytes())
-        except Exception:  # damaged in whatever way
-            raise InvalidInput(f"{self.checkpoint}: damaged; delete it to start over") from None
-        before, now = dict(note["config"]), json.loads(json.dumps(self.config))
-        before["rounds"] = now["rounds"]  # a run may be made longer
-        different = [key for key in now if before.get(key) != now[key]]
-        if different or state.shape != self.state.shape:
-            raise InvalidInput(
-                f"{self.checkpoint}: belongs to a run with another {', '.join(different) or 'model'}; "
-                "use another --out, or leave out --resume"
-            )
-        self.state = state
-        self.round = note["round"]
-        self.seconds = note["seconds"]
-        self.history = [Record(**record) for record in note["history"]]
-        every = self.settings.redraw_every
-        if every is not None:
+        saved = restore(self.checkpoint, self.config, self.state.size)
+        self.state = saved.state
+        self.seconds = saved.seconds
+        self.history = [Record(**record) for record in saved.history]
+        if self.settings.redraw_every is not None:
             # Warm-started designs depend on those before: walk through the draws again.
-            final, self.round = self.round, 0
-            for start in range(0, final, every):
+            for start in range(0, saved.round, self.settings.redraw_every):
                 self.round = start
                 self._redraw()
-            self.round = final
+        self.round = saved.round
 
     def result(self) -> TrainingRun:
         return TrainingRun(
@@ -392,6 +370,10 @@ class _Run:
             finished=self.done,
             status=self.status,
         )
+
+
+def _digest(scenario: Scenario) -> str:
+    return hashlib.sha256(json.dumps(scenario.to_dict(), sort_keys=True).encode()).hexdigest()
 
 
 def _method(design: Design) -> str | None:

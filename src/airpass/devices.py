@@ -1,0 +1,93 @@
+"""Where the devices are, how strong, and how much data each holds; drawn at random or given."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from airpass import checks
+from airpass.errors import InvalidInput
+from airpass.optim.types import Real
+from airpass.randomness import Purpose, stream
+
+MNIST_TRAINING_IMAGES = 60_000  # what K devices share evenly when no sample counts are given
+
+
+@dataclass(frozen=True)
+class DeviceDraw:
+    """How devices are drawn when their positions are not given."""
+
+    count: int = 10  # K; figures 2, 3, 6-8
+    seed: int = 0
+    x_range_m: tuple[float, float] = (4.0, 40.0)  # section VI-A
+    y_range_m: tuple[float, float] = (2.0, 10.0)  # section VI-A
+    gain_range: tuple[float, float] = (0.8, 1.2)  # of gamma_k; section VI-A
+
+    def __post_init__(self) -> None:
+        checks.keep(
+            self,
+            count=checks.whole("devices.count", self.count, 1),
+            seed=checks.whole("devices.seed", self.seed, 0),
+        )
+        for name in ("x_range_m", "y_range_m", "gain_range"):
+            given = getattr(self, name)
+            label = f"devices.{name}"
+            if not isinstance(given, tuple | list | np.ndarray) or len(given) != 2:
+                raise InvalidInput(f"{label} = {given!r}: must be two numbers, low and high")
+            low, high = (checks.number(label, value) for value in given)
+            if low > high:
+                raise InvalidInput(f"{label} = [{low:g}, {high:g}]: low must not exceed high")
+            checks.keep(self, **{name: (low, high)})
+        checks.positive("devices.gain_range", self.gain_range[0])
+
+    def draw(self, *indices: int) -> "Devices":
+        """Uniform positions and gains; the samples of MNIST shared evenly.
+
+        `indices` number further, independent draws of the same seed.
+        """
+        rng = stream(self.seed, Purpose.DEVICES, *indices)
+        share = max(1, round(MNIST_TRAINING_IMAGES / self.count))
+        return Devices(
+            x_m=rng.uniform(*self.x_range_m, self.count),
+            y_m=rng.uniform(*self.y_range_m, self.count),
+            gain=rng.uniform(*self.gain_range, self.count),
+            samples=np.full(self.count, share),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Devices:
+    """Where the devices are on the floor, how strong, and how much data each holds."""
+
+    x_m: Real  # x_k, shape (K,)
+    y_m: Real  # y_k
+    gain: Real  # gamma_k > 0
+    samples: Real  # |D_k| > 0
+
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            label = f"devices.{item.name}"
+            given = getattr(self, item.name)
+            try:
+                values = np.array(given, dtype=np.float64)
+            except (TypeError, ValueError):
+                raise InvalidInput(f"{label} = {given!r}: must be a list of numbers") from None
+            if values.ndim != 1 or values.size == 0:
+                raise InvalidInput(f"{label}: must be a list of at least one number, one for each device")
+            if values.size != np.size(self.x_m):
+                raise InvalidInput(
+                    f"{label} has {values.size} entries but devices.x_m has {np.size(self.x_m)}: "
+                    "all four lists must have one entry for each device"
+                )
+            for at in np.flatnonzero(~(np.abs(values) <= checks.LARGEST))[:1]:
+                checks.number(f"{label}[{at}]", float(values[at]))
+            if item.name in ("gain", "samples"):
+                bad = np.flatnonzero(values <= 0)
+                if bad.size:
+                    raise InvalidInput(f"{label}[{bad[0]}] = {values[bad[0]]:g}: must be > 0")
+            values.flags.writeable = False
+            checks.keep(self, **{item.name: values})
+
+    @property
+    def count(self) -> int:
+        """K."""
+        return int(self.x_m.size)
