@@ -148,7 +148,7 @@ def growth(_: int) -> None:
     print("|---|---|---|")
     for method, how in (("hrmc", "per evaluation"), ("mp", "per solve"), ("mp-backward", "per solve")):
         exponents = []
-        for sizes in ([(10, k) for k in (100, 200, 400, 800)], [(m, 200) for m in (8, 16, 32, 64)]):
+        for sizes in ([(10, k) for k in (400, 800, 1600, 3200)], [(m, 200) for m in (16, 32, 64, 128)]):
             axis, seconds = [], []
             for chains, count in sizes:
                 # Everyone fits, so that matching pursuit schedules all K.
