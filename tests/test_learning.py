@@ -490,16 +490,19 @@ def stripped(path: Path) -> Any:
     return document
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_run_resumes_to_the_same_numbers(tmp_path: Path, how: signal.Signals) -> None:
+@pytest.mark.parametrize(("how", "workers"), [(signal.SIGKILL, 1), (signal.SIGINT, 2)])
+def test_a_killed_run_resumes_to_the_same_numbers(tmp_path: Path, how: signal.Signals, workers: int) -> None:
     arguments = [
         "train", "--scheme", "airpass,mimo-m", "--rounds", 10, "--evaluate-every", 2, "--seed", 3,
-        "--devices", 4, "--waveguides", 3, "--antennas", 3, "--workers", 1,
+        "--devices", 4, "--waveguides", 3, "--antennas", 3, "--workers", workers,
     ]  # fmt: skip
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     subprocess.run(command(*arguments, "--out", whole), check=True, capture_output=True)
     process = subprocess.Popen(
-        command(*arguments, "--out", cut), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+        command(*arguments, "--out", cut),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )
     checkpoint = cut / "airpass.checkpoint.npz"
     for _ in range(1200):
@@ -507,7 +510,7 @@ def test_a_killed_run_resumes_to_the_same_numbers(tmp_path: Path, how: signal.Si
             break
         time.sleep(0.05)
     assert checkpoint.exists()
-    os.kill(process.pid, how)
+    os.killpg(process.pid, how)  # as a terminal does: to all processes of the run
     _, said = process.communicate(timeout=60)
     assert process.returncode != 0
     if how == signal.SIGINT:

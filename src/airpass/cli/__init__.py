@@ -33,6 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(error.format_message())
     except InvalidInput as error:
         _fail(str(error))
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "loky"):
+            raise
+        _fail("training needs PyTorch: install the package with its extra, pip install 'airpass[learn]'")
     except MemoryError:
         _fail("not enough memory for a problem of this size")
     except (KeyboardInterrupt, click.Abort):

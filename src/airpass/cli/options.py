@@ -28,15 +28,15 @@ option_option = click.option(
     "changes",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Change an option of the method, e.g. selection.starts=16. May be repeated; "
-    "`airpass methods --options` lists them.",
+    help="Change an option of the method, e.g. starts=16 for select, selection.starts=16 for design. "
+    "May be repeated; `airpass methods --options` lists them.",
 )
 
 
 def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
     """The options that describe a scenario; the command gets `scenario` and `seed`."""
 
-    @click.option("--scenario", "scenario_path", type=click.Path(path_type=Path), help="TOML file.")
+    @click.option("--scenario", "scenario_path", type=click.Path(path_type=Path), help="Scenario file, TOML.")
     @click.option("--devices", type=int, help="Number of devices K.  [default: 10]")
     @click.option("--waveguides", type=int, help="Number of waveguides M.  [default: 5]")
     @click.option("--antennas", type=int, help="Antennas on each waveguide N.  [default: 5]")

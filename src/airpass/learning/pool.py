@@ -4,6 +4,7 @@ Two processes with one thread each are faster than one with two: the networks ar
 computes which update does not show in the result.
 """
 
+import signal
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +24,12 @@ def _prepare(make: Make) -> None:
     global _here  # noqa: PLW0603
     torch.set_num_threads(1)
     _here = make()
+
+
+def _prepare_process(make: Make) -> None:
+    # Ctrl-C goes to all processes of a terminal; the main one decides what becomes of it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _prepare(make)
 
 
 def _updates(state: Float32, round_number: int, devices: Sequence[int]) -> list[tuple[Float32, float]]:
@@ -48,7 +55,7 @@ class Pool:
         else:
             import loky
 
-            self._executor = loky.ProcessPoolExecutor(workers, initializer=_prepare, initargs=(make,))
+            self._executor = loky.ProcessPoolExecutor(workers, initializer=_prepare_process, initargs=(make,))
 
     def updates(
         self, state: Float32, round_number: int, devices: Sequence[int]
