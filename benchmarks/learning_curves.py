@@ -89,10 +89,12 @@ def draw(name: str) -> None:
             low, high = ([f(points[r]) for r in rounds] for f in (min, max))
             axes.fill_between(rounds, low, high, color=colour, alpha=0.12, linewidth=0)
         count = max(len(values) for points in curves.values() for values in points.values())
-        axes.set(xlabel="communication round", ylabel="test accuracy, %", xlim=(0, None), ylim=(0, 100))
-        axes.set_title(f"{name}, K=10, M=N=5, 10 dB; mean and range of {count} draws")
+        draws = f"mean and range of {count} draws" if count > 1 else "one draw"
+        axes.set(xlabel="communication round", ylabel="test accuracy, %", xlim=(0, None))
+        axes.set_ylim(0, min(100.0, 1.3 * axes.get_ylim()[1]))
+        axes.set_title(f"{name}, K=10, M=N=5, 10 dB; {draws}")
         axes.grid(True, color="#dddddd", linewidth=0.6)
-        axes.legend(loc="lower right", fontsize=8)
+        axes.legend(loc="best", fontsize=8)
     save(figure, DOCS / "images" / f"learning-{name}.png")
 
 

@@ -231,6 +231,16 @@ class TestModels:
         flat.write(vector)
         np.testing.assert_array_equal(flat.read(), vector)
 
+    def test_noise_cannot_make_a_variance_negative(self) -> None:
+        flat = FlatModel(models.cifar_cnn())
+        flat.write(np.full(flat.read().size, -1.0, dtype=np.float32))
+        layers = [layer for layer in flat.model.modules() if isinstance(layer, nn.BatchNorm2d)]
+        for layer in layers:
+            assert layer.running_var is not None
+            assert layer.running_mean is not None
+            assert (layer.running_var == 0).all()
+            assert (layer.running_mean == -1).all()
+
     def test_a_users_model_by_import_path(self) -> None:
         model = models.build("test_learning:tiny_model", 1, 10, 28, 0)
         assert isinstance(model, nn.Sequential)
@@ -523,6 +533,31 @@ def test_a_killed_run_resumes_to_the_same_numbers(tmp_path: Path, how: signal.Si
     assert table.num_rows == 2 * 6
     for name in ("curves.png", "curves.pdf"):
         assert (cut / name).stat().st_size > 5000
+
+
+ORPHANS = """
+import os, time
+from functools import partial
+from airpass.learning.pool import Pool
+pool = Pool(partial(int), 2)
+print(*{pool._executor.submit(os.getpid).result() for _ in range(20)}, flush=True)
+time.sleep(60)
+"""
+
+
+def test_workers_end_with_the_main_process() -> None:
+    process = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    workers = [int(pid) for pid in process.stdout.readline().split()]
+    assert workers
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    for _ in range(100):
+        if not any(Path(f"/proc/{pid}").exists() for pid in workers):
+            break
+        time.sleep(0.1)
+    assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
 
 
 @pytest.mark.parametrize(

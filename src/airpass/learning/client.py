@@ -47,8 +47,9 @@ class FlatModel:
     def __init__(self, model: nn.Module) -> None:
         self.model = model
         self.parameters: list[torch.Tensor] = list(model.parameters())
-        # In order of name, so that the vector means the same in every process.
-        self.state = [value for value in model.state_dict().values() if value.is_floating_point()]
+        named = {name: v for name, v in model.state_dict().items() if v.is_floating_point()}
+        self.state = list(named.values())
+        self._variances = [value for name, value in named.items() if name.endswith("running_var")]
         self.sizes = [value.numel() for value in self.state]
 
     def read(self) -> Float32:
@@ -60,6 +61,8 @@ class FlatModel:
         parts = torch.split(torch.from_numpy(vector), self.sizes)
         for value, part in zip(self.state, parts, strict=True):
             value.copy_(part.view(value.shape))
+        for variance in self._variances:  # noise on the air can push a small one below zero
+            variance.clamp_(min=0.0)
 
 
 class Trainer:

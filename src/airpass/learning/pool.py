@@ -4,7 +4,10 @@ Two processes with one thread each are faster than one with two: the networks ar
 computes which update does not show in the result.
 """
 
+import os
 import signal
+import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -29,7 +32,15 @@ def _prepare(make: Make) -> None:
 def _prepare_process(make: Make) -> None:
     # Ctrl-C goes to all processes of a terminal; the main one decides what becomes of it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     _prepare(make)
+
+
+def _end_with(parent: int) -> None:
+    """End this worker when the main process is gone, however it went."""
+    while os.getppid() == parent:
+        time.sleep(1.0)
+    os._exit(1)
 
 
 def _updates(state: Float32, round_number: int, devices: Sequence[int]) -> list[tuple[Float32, float]]:
