@@ -34,3 +34,13 @@ def weakest_gain(scenario: Scenario, layout: Real, beam: Complex, devices: Mask)
     """min over the devices of |m^H g_k(L)|^2/phi_k^2, the objective of eq. (54)."""
     received = np.conj(beam) @ scenario.uplink.channels(layout)[:, devices]
     return float(np.min(np.abs(received / scenario.weights[devices]) ** 2))
+
+
+def no_worse(
+    scenario: Scenario, old: Real, new: Real, beam: Complex, devices: Mask, work: Mapping[str, int]
+) -> LayoutSearch:
+    """The new layout, or the old one if rounding or a smooth objective made the new one worse."""
+    before = weakest_gain(scenario, old, beam, devices)
+    after = weakest_gain(scenario, new, beam, devices)
+    layout, kept = (new, after) if after >= before else (old, before)
+    return LayoutSearch(layout=layout, objective=(before, kept), status="done", work=work)

@@ -14,7 +14,7 @@ import numpy as np
 from airpass import checks
 from airpass.channel.pass_uplink import Field, element
 from airpass.errors import InvalidInput
-from airpass.geometry.base import GeometryMethod, LayoutSearch, weakest_gain
+from airpass.geometry.base import GeometryMethod, LayoutSearch, no_worse
 from airpass.optim.jit import kernel
 from airpass.optim.lanes import lane_min
 from airpass.optim.types import Complex, Mask, Real
@@ -162,15 +162,7 @@ def move(
         options.max_sweeps,
         float(options.tolerance),
     )
-    before = weakest_gain(scenario, layout, beam, devices)
-    after = weakest_gain(scenario, moved, beam, devices)
-    kept = (moved, after) if after >= before else (layout, before)  # rounding alone could lower it
-    return LayoutSearch(
-        layout=kept[0],
-        objective=(before, kept[1]),
-        status="done",
-        work={"sweeps": sweeps, "positions": tried},
-    )
+    return no_worse(scenario, layout, moved, beam, devices, {"sweeps": sweeps, "positions": tried})
 
 
 METHOD = GeometryMethod(

@@ -24,7 +24,7 @@ import numpy as np
 
 from airpass import checks
 from airpass.channel.pass_uplink import Field, element
-from airpass.geometry.base import GeometryMethod, LayoutSearch, weakest_gain
+from airpass.geometry.base import GeometryMethod, LayoutSearch, no_worse, weakest_gain
 from airpass.geometry.slack import invert, layout_from_raw, raw_gradient
 from airpass.optim import line_search
 from airpass.optim.jit import kernel
@@ -244,15 +244,9 @@ def move(
         options.max_iterations,
         float(options.tolerance),
     )
-    after = weakest_gain(scenario, moved, beam, devices)
-    # A soft minimum may rise while the minimum falls: never hand back a worse layout.
-    kept = (moved, after) if after >= before else (layout, before)
-    return LayoutSearch(
-        layout=kept[0],
-        objective=(before, kept[1]),
-        status="done",
-        work={"iterations": iterations, "evaluations": evaluations},
-    )
+    # The soft minimum may rise while the minimum itself falls.
+    work = {"iterations": iterations, "evaluations": evaluations}
+    return no_worse(scenario, layout, moved, beam, devices, work)
 
 
 METHOD = GeometryMethod(
