@@ -1,7 +1,8 @@
 """Every scheme of the comparison on the same draws. Run: python benchmarks/baselines.py SECTION...
 
 Sections: selection, designs, ratio, subarray, growth (all by default). Prints Markdown, as in
-docs/baselines.md. Seeds 0-9, on which nothing was tuned. `selection` and `designs` spread draws
+docs/baselines.md. Seeds 0-9; only the starts of mimo-* were chosen on them. `selection` and `designs`
+spread draws
 over --workers processes of one thread each; times in their tables are per scheme and draw.
 """
 

@@ -38,7 +38,7 @@ def progress(label: str) -> Iterator[Callable[[str], None]]:
         transient=True,
         disable=not screen.is_terminal,
     ) as bar:
-        task = bar.add_task(f"{label} (the first run compiles for about half a minute)")
+        task = bar.add_task(f"{label} (the first run compiles for about 20 seconds)")
         yield lambda text: bar.update(task, description=f"{label}: {text}")
 
 
