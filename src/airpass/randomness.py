@@ -19,6 +19,8 @@ class Purpose(IntEnum):
     BATCHES = 5  # a device's mini-batches and dropout in a round
     NOISE = 6  # receiver noise of a round
     CHANNEL_ERROR = 7  # what devices get wrong about their channel in a round
+    JOINT = 8  # random layouts of the joint search
+    BUILD_ERROR = 9  # how far antennas end up from where they were meant
 
 
 def stream(seed: int, purpose: Purpose, *indices: int) -> np.random.Generator:

@@ -215,6 +215,13 @@ class Scenario:
         layout: Real = slack + order * self.receiver.min_gap_m
         return layout
 
+    def random_layout(self, rng: np.random.Generator) -> Real:
+        """Antennas anywhere that order and gaps allow, uniformly; shape (M, N)."""
+        shares = rng.random((self.receiver.waveguides, self.receiver.antennas))
+        slack = self.receiver.room[:, None] * np.sort(shares, axis=1)
+        layout: Real = slack + np.arange(self.receiver.antennas) * self.receiver.min_gap_m
+        return layout
+
     def checked_layout(self, layout: Any) -> Real:
         """`layout` as an (M, N) array, if it is in range and keeps the gaps (eqs. 6-8)."""
         try:

@@ -18,6 +18,7 @@ class Step:
     weakest_score: float  # among the selected; the best of all if nobody is
     seconds: float  # since the design began
     best: bool  # whether it is better than all before
+    phase: str = "round"  # what was done in it
 
 
 OnStep = Callable[[Step], None]

@@ -1,10 +1,11 @@
 """Riemannian conjugate gradient on the complex sphere for functions of squared projections.
 
 It minimises f(z_1(m), ..., z_K(m)) over ||m|| = 1, where z_k = |h_k^H m|^2 and the h_k are
-the columns of an n x K matrix. Two such functions are known here, by `kind`:
+the columns of an n x K matrix. Three such functions are known here, by `kind`:
 
     SATURATING   sum_k w_k (1 - exp(-v_k/level)),  v_k = log(1 + exp(sharpness (1 - z_k)))/sharpness
     SOFTMIN      -(soft minimum of the z_k at temperature `level`)
+    HILL         sum_k w_k/(level + z_k^p), p = 2^sharpness
 
 A direction d costs one product b = H^H d; after that every trial step of the line search is
 O(K), as |h_k^H(m + t d)|^2 is a parabola in t, and the projections of the accepted point
@@ -16,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from airpass.optim import line_search, sphere
+from airpass.optim.hill import hill
 from airpass.optim.jit import kernel
 from airpass.optim.lanes import lane_sum
 from airpass.optim.softmin import softmin
@@ -26,6 +28,7 @@ BLOCK = 1024  # entries worked on at a time, so that intermediate results stay i
 
 SATURATING = 0
 SOFTMIN = 1
+HILL = 2
 
 # Why a run ended.
 CONVERGED = 0
@@ -62,6 +65,8 @@ def evaluate(
     """Value of the objective `kind` and, in `slopes`, its derivative in every z_k."""
     if kind == SATURATING:
         return saturating(scores, weights, sharpness, level, slopes, terms)
+    if kind == HILL:
+        return hill(scores, weights, int(sharpness), level, slopes, terms)
     value = softmin(scores, level, slopes)
     for k in range(scores.size):
         slopes[k] = -slopes[k]

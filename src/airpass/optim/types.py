@@ -8,3 +8,4 @@ from numpy.typing import NDArray
 Real: TypeAlias = NDArray[np.float64]
 Complex: TypeAlias = NDArray[np.complex128]
 Mask: TypeAlias = NDArray[np.bool_]
+Single: TypeAlias = NDArray[np.float32]

@@ -8,6 +8,7 @@ times faster at the same accuracy (a few units in the last place; tested against
 from collections.abc import Callable
 from typing import Any, cast
 
+import numpy as np
 from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
@@ -62,10 +63,12 @@ def _fma_typing(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.fma(*args)
 
-    return types.float64(types.float64, types.float64, types.float64), codegen
+    kind = types.float32 if x == y == z == types.float32 else types.float64
+    return kind(kind, kind, kind), codegen
 
 
 fma = cast(Callable[[float, float, float], float], intrinsic(_fma_typing))  # x*y + z, rounded once
+fma_single = cast(Callable[[np.float32, np.float32, np.float32], np.float32], fma)  # in single precision
 _rint = _unary(_rint_codegen)  # nearest whole number, as a float
 _exponent = _unary(_exponent_codegen)  # floor(log2 x) of a positive normal x
 _mantissa = _unary(_mantissa_codegen)  # x / 2**exponent, in [1, 2)

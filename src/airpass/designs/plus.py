@@ -1,0 +1,375 @@
+"""`airpass-plus`: devices, beam and antenna positions in one search.
+
+The paper alternates: HRMC counts devices with the antennas fixed, HAGO moves antennas for the
+devices it has. Here both moves lower one function of the scores, in which other devices can
+still come in (see `airpass.designs.joint` for the moves, `airpass.optim.hill` for the function).
+
+    anneal   all devices wanted, smooth count, p = 1, 2, 4: the sharper, the closer to the count
+    grow     want the selected devices and the best of the others, and raise the weakest of
+             these with p = 2, 8, 32; keep what meets the threshold, and go on to the next
+    kick     lay the antennas of some waveguides anew at random, then anneal and grow again
+    polish   raise the weakest score of the devices that were selected in the end
+
+A chain of kicks follows each of a few starts: the uniform layout, then random ones. Chains
+know nothing of one another, so that they may run on any number of threads with the same result.
+Background and measurements: docs/airpass-plus.md.
+"""
+
+import os
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from airpass import aircomp, checks
+from airpass.channel.pass_uplink import Field
+from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
+from airpass.designs.joint import FIRST_STEP, Goal, Track, response_table, sweep
+from airpass.geometry import hago
+from airpass.optim import conjugate_gradient as cg
+from airpass.optim.types import Complex, Mask, Real
+from airpass.randomness import Purpose, stream
+from airpass.scenario import Scenario
+from airpass.selection.base import Report, dominant_eigenvector, rank
+
+# Chains, and kicks in each.
+EFFORTS = {"fast": (1, 0), "default": (1, 5), "thorough": (4, 20)}
+
+# log2 of the powers p of each phase, and the sweeps over all antennas that each may take.
+ANNEAL = (0, 1, 2)
+GROW = (1, 3, 5)
+POLISH = (3, 5, 6)
+SWEEPS = {"anneal": 10, "grow": 3, "polish": 10}
+SWEEP_TOLERANCE = 1e-2  # relative fall of the objective in a sweep that ends a descent
+KICKED = 2  # waveguides laid anew in a kick
+BEAM_ITERATIONS = 30  # of conjugate gradients after each waveguide
+BEAM_TOLERANCE = 1e-4
+CONSOLIDATION_ITERATIONS = 200
+CONSOLIDATION = (0.02, 0.005, 0.001)  # temperatures of the last beam, over the weakest score
+
+TABLE_BYTES = 2**29  # a larger table of responses is not kept but computed as it is needed
+AVERAGED_PLACES = 200  # along each waveguide, where margins are estimated
+MOST_POINTS = 2**16  # of a waveguide's grid; at shorter wavelengths the grid is coarser
+
+
+@dataclass(frozen=True)
+class PlusOptions:
+    """All ours, measured in docs/airpass-plus.md."""
+
+    effort: str = "default"  # how many starts and kicks: fast, default or thorough
+    starts: int | None = None  # chains, if not as the effort says
+    kicks: int | None = None  # in each chain, if not as the effort says
+    time_limit_s: float | None = None  # then the best so far is returned
+    threads: int | None = None  # for the chains; all processors unless given
+    grid_wavelengths: float = 0.05  # step of the grid of places, over lambda
+    across: bool = True  # whether antennas may pass their neighbours
+    grow: bool = True
+    polish: bool = True
+    tolerance_mm: float = 0.0  # position error, one standard deviation, that scores are to bear
+    confidence: float = 0.95  # with which each selected device is to bear it
+
+    def __post_init__(self) -> None:
+        checks.one_of("effort", self.effort, EFFORTS)
+        for name in ("starts", "threads"):
+            if getattr(self, name) is not None:
+                checks.whole(name, getattr(self, name), 1)
+        if self.kicks is not None:
+            checks.whole("kicks", self.kicks, 0)
+        if self.time_limit_s is not None:
+            checks.positive("time_limit_s", self.time_limit_s)
+        checks.positive("grid_wavelengths", self.grid_wavelengths)
+        checks.at_least("tolerance_mm", self.tolerance_mm, 0.0)
+        checks.at_least("confidence", self.confidence, 0.5)
+        checks.between("confidence", self.confidence, 0.0, 1.0)
+
+
+def margins(scenario: Scenario, tolerance_mm: float, confidence: float) -> Real:
+    """The score to aim at, for each device, so that it stays above one under position errors.
+
+    Normal errors of standard deviation s turn the terms a_i of u = sum_i a_i by normal angles of
+    standard deviation sigma = s kappa (dD/dl + i_ref). The sum keeps exp(-sigma^2/2) u in the
+    mean, with variance (1 - exp(-sigma^2)) sum_i |a_i|^2, half of it along u. As beam and layout
+    are not known yet, the squares are averaged along the waveguides under equal beam weights.
+    """
+    if tolerance_mm == 0.0:
+        return np.ones(scenario.devices.count)
+    receiver, uplink = scenario.receiver, scenario.uplink
+    field = uplink.field(receiver.antennas)
+    turn = np.empty((receiver.waveguides, field.device_x.size))
+    power = np.empty_like(turn)
+    for m, length in enumerate(receiver.lengths):
+        dx = np.linspace(0.0, length, AVERAGED_PLACES)[:, None] - field.device_x
+        distance = np.sqrt(dx**2 + field.offset_square[m])
+        turn[m] = np.mean((dx / distance + field.refractive_index) ** 2, axis=0)
+        power[m] = receiver.antennas * np.mean((field.amplitude / distance) ** 2, axis=0)
+    error = 1e-3 * tolerance_mm * 2.0 * np.pi / uplink.wavelength
+    variance = np.minimum(error**2 * turn.mean(axis=0), 50.0)
+    spread = (
+        np.sqrt(scenario.budget * (1.0 - np.exp(-variance)) * power.mean(axis=0) / 2.0) / scenario.weights
+    )
+    quantile = NormalDist().inv_cdf(min(confidence, 1.0 - 1e-9))
+    result: Real = (np.exp(variance / 2.0) * (1.0 + quantile * spread)) ** 2
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class _Room:
+    """What all chains share: the scenario as kernels take it."""
+
+    scenario: Scenario
+    margins: Real  # the scores to aim at; within the search, scores are counted in these
+    scale: Real  # sqrt(Gamma)/phi_k over the square root of the margin
+    field: Field
+    track: Track
+
+    @classmethod
+    def of(cls, scenario: Scenario, options: PlusOptions) -> "_Room":
+        receiver = scenario.receiver
+        field = scenario.uplink.field(receiver.antennas)
+        aims = margins(scenario, options.tolerance_mm, options.confidence)
+        scale = np.sqrt(scenario.budget / aims) / scenario.weights
+        longest = float(receiver.lengths.max())
+        step = max(options.grid_wavelengths * scenario.radio.wavelength_m, longest / (MOST_POINTS - 1))
+        points = int(longest / step) + 1
+        kept = 8 * receiver.waveguides * scale.size * points <= TABLE_BYTES
+        table = response_table(field, scale, step, points) if kept else np.empty((0, 0, 2, 0), np.float32)
+        track = Track(receiver.lengths, float(receiver.min_gap_m), step, table, points)
+        return cls(scenario, aims, scale, field, track)
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """A layout, a beam, and the scores they give, in units of the margins."""
+
+    layout: Real
+    beam: Complex
+    scores: Real
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        return rank(self.scores)
+
+
+class _TimeUp(Exception):
+    """The time limit has passed."""
+
+
+class _Chain:
+    """One start and its kicks."""
+
+    def __init__(
+        self,
+        room: _Room,
+        options: PlusOptions,
+        seed: int,
+        index: int,
+        began: float,
+        start: Real | None,
+        report: Report,
+    ) -> None:
+        self.room = room
+        self.options = options
+        self.kicks = EFFORTS[options.effort][1] if options.kicks is None else options.kicks
+        self.seed = seed
+        self.index = index
+        self.began = began
+        self.report = report
+        self.trace: list[Step] = []
+        self.work = {"sweeps": 0, "places": 0}
+        layout = start
+        if layout is None:
+            scenario = room.scenario
+            random = self.rng(0)
+            layout = scenario.uniform_layout() if index == 0 else scenario.random_layout(random)
+        self.best = self.at(layout)
+        self.note("start", self.best)
+
+    def rng(self, trial: int) -> np.random.Generator:
+        return stream(self.seed, Purpose.JOINT, self.index, trial)
+
+    def at(self, layout: Real, beam: Complex | None = None) -> _Found:
+        """A layout with a beam, or with the dominant eigenvector."""
+        effective = self.room.scale * self.room.scenario.uplink.channels(layout)
+        if beam is None:
+            beam = dominant_eigenvector(effective)
+        return _Found(layout, beam, aircomp.scores(beam, effective))
+
+    def note(self, phase: str, found: _Found) -> None:
+        """Into the trace, and to whoever watches."""
+        count, weakest = rank(found.scores * self.room.margins)
+        self.trace.append(
+            Step(len(self.trace), count, weakest, time.perf_counter() - self.began, False, phase)
+        )
+        self.report(f"start {self.index + 1}, {phase}: {count} selected, weakest {weakest:.3g}")
+
+    def run(self) -> "_Chain":
+        """All phases; what was best when the time was up, if it is limited."""
+        try:
+            found = self.grown(self.annealed(self.best, ""), "")
+            self.best = max(self.best, found, key=lambda item: item.rank)
+            for kick in range(1, self.kicks + 1):
+                if self.best.rank[0] == self.room.scale.size:
+                    break
+                self.kick(kick)
+            if self.options.polish:
+                self.polish()
+        except _TimeUp:
+            self.note("time limit", self.best)
+        return self
+
+    def kick(self, number: int) -> None:
+        """Lay some waveguides anew, anneal and grow; keep it if it is better."""
+        random = self.rng(number)
+        layout = self.best.layout.copy()
+        picked = random.permutation(len(layout))[:KICKED]
+        layout[picked] = self.room.scenario.random_layout(random)[picked]
+        label = f" after kick {number}"
+        self.keep(self.grown(self.annealed(self.at(layout, self.best.beam), label), label))
+
+    def keep(self, found: _Found) -> None:
+        if found.rank > self.best.rank:
+            self.best = found
+
+    def annealed(self, found: _Found, label: str) -> _Found:
+        """The smooth count over all devices, at rising powers; the best on the way."""
+        everyone = np.ones(found.scores.size, dtype=np.bool_)
+        best = found
+        for doublings in ANNEAL:
+            found = self.descend(found, everyone, doublings, 1.0, "anneal")
+            best = found if found.rank >= best.rank else best
+            self.note(f"anneal p={2**doublings}{label}", found)
+        return best
+
+    def grown(self, found: _Found, label: str) -> _Found:
+        """One more device at a time, until one does not fit."""
+        if not self.options.grow:
+            return found
+        while found.rank[0] < found.scores.size:
+            wanted = found.scores >= 1.0
+            wanted[np.argmax(np.where(wanted, -np.inf, found.scores))] = True
+            trial = found
+            for doublings in GROW:
+                trial = self.descend(trial, wanted, doublings, 0.0, "grow")
+                if trial.rank[0] > found.rank[0]:
+                    break
+            if trial.rank <= found.rank:
+                break
+            done = trial.rank[0] == found.rank[0]
+            found = trial
+            self.keep(found)
+            if done:  # only the margin rose
+                break
+        self.note(f"grow{label}", found)
+        return found
+
+    def polish(self) -> None:
+        """Raise the weakest score of the devices selected."""
+        found = self.best
+        chosen = found.scores >= 1.0
+        if not chosen.any():
+            chosen = found.scores == found.scores.max()
+        for doublings in POLISH:
+            found = self.descend(found, chosen, doublings, 0.0, "polish")
+            self.keep(found)
+        self.consolidate(chosen)
+        self.note("polish", self.best)
+
+    def consolidate(self, chosen: Mask) -> None:
+        """The last percent of the weakest score: HAGO, then HRMC's beam for the worst case."""
+        scenario = self.room.scenario
+        moved = hago.move(scenario, self.best.layout, self.best.beam, chosen, hago.HagoOptions(), self.rng(0))
+        self.keep(self.at(moved.layout, self.best.beam))
+        wanted = (self.room.scale * scenario.uplink.channels(self.best.layout))[:, chosen]
+        for temperature in CONSOLIDATION:
+            beam, *_ = cg.minimise(
+                np.ascontiguousarray(wanted.real),
+                np.ascontiguousarray(wanted.imag),
+                cg.SOFTMIN,
+                np.ones(wanted.shape[1]),
+                0.0,
+                temperature * float(self.best.scores[chosen].min()),
+                self.best.beam,
+                FIRST_STEP,
+                CONSOLIDATION_ITERATIONS,
+                1e-7,
+            )
+            self.keep(self.at(self.best.layout, beam))
+
+    def descend(self, found: _Found, wanted: Mask, doublings: int, floor: float, phase: str) -> _Found:
+        """Sweeps until they no longer pay; to grow, until all wanted devices are in."""
+        goal = Goal(wanted.astype(np.float64), doublings, floor)
+        for number in range(SWEEPS[phase]):
+            limit = self.options.time_limit_s
+            if limit is not None and time.perf_counter() - self.began > limit:
+                raise _TimeUp
+            layout, beam, scores, before, after, tried = sweep(
+                found.layout,
+                found.beam,
+                self.room.field,
+                self.room.scale,
+                self.room.track,
+                goal,
+                self.options.across,
+                number % len(found.layout),
+                BEAM_ITERATIONS,
+                BEAM_TOLERANCE,
+            )
+            found = _Found(layout, beam, scores)
+            self.work["sweeps"] += 1
+            self.work["places"] += tried
+            if before - after <= SWEEP_TOLERANCE * before:
+                break
+            if phase == "grow" and (scores[wanted] >= 1.0).all():
+                break
+        return found
+
+
+def run(
+    scenario: Scenario, options: PlusOptions, seed: int, on_step: OnStep, report: Report, start: Real | None
+) -> DesignSearch:
+    """All chains; the best of them."""
+    began = time.perf_counter()
+    room = _Room.of(scenario, options)
+    count = options.starts or EFFORTS[options.effort][0]
+    chains = [_Chain(room, options, seed, i, began, start if i == 0 else None, report) for i in range(count)]
+    threads = options.threads or len(os.sched_getaffinity(0))
+    with ThreadPoolExecutor(min(threads, count)) as pool:
+        done = list(pool.map(_Chain.run, chains))
+    best = max((chain.best for chain in done), key=lambda found: found.rank)
+    trace = _merged(done)
+    for step in trace:
+        on_step(step)
+    work = {name: sum(chain.work[name] for chain in done) for name in done[0].work}
+    return DesignSearch(
+        beam=best.beam,
+        channels=scenario.uplink.channels(best.layout),
+        layout=best.layout,
+        array=None,
+        trace=trace,
+        status="time limit" if any(chain.trace[-1].phase == "time limit" for chain in done) else "done",
+        work=work,
+    )
+
+
+def _merged(chains: Sequence[_Chain]) -> tuple[Step, ...]:
+    """One trace, chain after chain."""
+    steps: list[Step] = []
+    best = (-1, 0.0)
+    for chain in chains:
+        for step in chain.trace:
+            reached = (step.selected_count, step.weakest_score)
+            label = f"start {chain.index + 1}: {step.phase}" if len(chains) > 1 else step.phase
+            steps.append(Step(len(steps), *reached, seconds=step.seconds, best=reached > best, phase=label))
+            best = max(best, reached)
+    return tuple(steps)
+
+
+METHOD = DesignMethod(
+    name="airpass-plus",
+    summary="joint search over devices, beam and layout; selects most devices",
+    options=PlusOptions,
+    run=run,
+)
