@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from airpass.devices import DeviceDraw, Devices
     from airpass.errors import InvalidInput
     from airpass.learning.training import TrainingRun, TrainOptions, train
+    from airpass.robustness import Tolerance, tolerance
     from airpass.scenario import Radio, Receiver, Scenario, Weighting
     from airpass.selecting import Selection, select
 
@@ -27,12 +28,14 @@ __all__ = [
     "Receiver",
     "Scenario",
     "Selection",
+    "Tolerance",
     "TrainOptions",
     "TrainingRun",
     "Weighting",
     "certify",
     "design",
     "select",
+    "tolerance",
     "train",
 ]
 
@@ -48,12 +51,14 @@ _HOME = {
     "Receiver": "scenario",
     "Scenario": "scenario",
     "Selection": "selecting",
+    "Tolerance": "robustness",
     "TrainOptions": "learning.training",
     "TrainingRun": "learning.training",
     "Weighting": "scenario",
     "certify": "certificates",
     "design": "designing",
     "select": "selecting",
+    "tolerance": "robustness",
     "train": "learning.training",
 }
 

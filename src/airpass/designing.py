@@ -17,7 +17,7 @@ from airpass.scenario import Scenario
 from airpass.selecting import Selection, silent
 from airpass.selection.base import Report
 
-DEFAULT_METHOD = "airpass"
+DEFAULT_METHOD = "airpass-plus"
 
 
 @dataclass(frozen=True, eq=False)

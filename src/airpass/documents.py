@@ -13,6 +13,7 @@ from airpass.certificates import Certificate, SetCheck
 from airpass.designing import Design
 from airpass.optim.types import Complex
 from airpass.registry import options_dict
+from airpass.robustness import Tolerance
 from airpass.selecting import Selection
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ def design_document(design: Design) -> dict[str, Any]:
         "trace": [
             {
                 "iteration": step.iteration,
+                "phase": step.phase,
                 "selected_count": step.selected_count,
                 "weakest_score": step.weakest_score,
                 "seconds": step.seconds,
@@ -74,6 +76,29 @@ def design_document(design: Design) -> dict[str, Any]:
         "seconds": design.seconds,
         "version": __version__,
         "seed": design.seed,
+    }
+
+
+def tolerance_document(tolerance: Tolerance) -> dict[str, Any]:
+    """The distribution of selected devices of `design --tolerance-mm`."""
+    return {
+        "position_mm": tolerance.position_mm,
+        "channel_error": tolerance.channel_error,
+        "draws": tolerance.draws,
+        "seed": tolerance.seed,
+        "nominal_count": tolerance.nominal,
+        "receivers": {
+            name: {
+                "mean_count": outcome.mean,
+                "count_quantiles": dict(zip(("5%", "50%", "95%"), outcome.quantiles, strict=True)),
+                "within_threshold": outcome.within,
+                "mse_95%": outcome.typical_mse,
+                "senders": [int(count) for count in outcome.senders],
+                "counts": [int(count) for count in outcome.counts],
+                "mse": outcome.mses.tolist(),
+            }
+            for name, outcome in tolerance.outcomes.items()
+        },
     }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from airpass import checks
 from airpass.cli.options import (
     check_outputs,
     figure_option,
@@ -14,8 +15,17 @@ from airpass.cli.options import (
     option_option,
     scenario_options,
 )
-from airpass.cli.output import console, flat, print_design, print_selection, progress, write_json
+from airpass.cli.output import (
+    console,
+    flat,
+    print_design,
+    print_selection,
+    print_tolerance,
+    progress,
+    write_json,
+)
 from airpass.cli.root import cli
+from airpass.errors import InvalidInput
 
 if TYPE_CHECKING:
     from airpass.designs.base import Step
@@ -30,9 +40,32 @@ SET_VERDICTS = {
 
 @cli.command()
 @scenario_options
-@click.option("--method", help="Design method; see `airpass methods`.  [default: airpass]")
+@click.option("--method", help="Design method; see `airpass methods`.  [default: airpass-plus]")
 @click.option("--selection", help="Instead of --method: Algorithm 3 with this selection method.")
 @click.option("--geometry", help="Instead of --method: Algorithm 3 with this geometry method.")
+@click.option(
+    "--effort",
+    type=click.Choice(["fast", "default", "thorough"]),
+    help="How long airpass-plus searches.  [default: default]",
+)
+@click.option(
+    "--time-limit-s", type=float, help="airpass-plus returns its best design after so many seconds."
+)
+@click.option(
+    "--tolerance-mm",
+    type=float,
+    help="Also evaluate the design with antennas off by this standard deviation, mm.",
+)
+@click.option(
+    "--channel-error",
+    type=float,
+    help="In that evaluation: variance of what is not known of a channel, relative to its mean power. "
+    " [default: 0]",
+)
+@click.option("--draws", type=int, help="Draws of that evaluation.  [default: 500]")
+@click.option(
+    "--robust", is_flag=True, help="Let airpass-plus aim for scores that bear the errors of --tolerance-mm."
+)
 @option_option
 @json_option
 @figure_option
@@ -42,6 +75,12 @@ def design(
     method: str | None,
     selection: str | None,
     geometry: str | None,
+    effort: str | None,
+    time_limit_s: float | None,
+    tolerance_mm: float | None,
+    channel_error: float | None,
+    draws: int | None,
+    robust: bool,
     changes: Sequence[str],
     json_path: str | None,
     figure_path: Path | None,
@@ -52,13 +91,38 @@ def design(
     gives a file; the shorthand options and --set change single values of either.
     """
     check_outputs(json_path, figure_path)
+    if tolerance_mm is None and (robust or channel_error is not None or draws is not None):
+        flag = "--robust" if robust else "--channel-error" if channel_error is not None else "--draws"
+        raise InvalidInput(f"{flag} stands without --tolerance-mm: say how far off antennas may be")
+    errors: dict[str, Any] = {
+        "position_mm": checks.at_least("tolerance_mm", tolerance_mm or 0.0, 0.0),
+        "channel_error": checks.at_least("channel_error", channel_error or 0.0, 0.0),
+    }
+    if draws is not None:
+        errors["draws"] = checks.whole("draws", draws, 1)
     from airpass.designing import design as run
+    from airpass.designing import method_named
 
+    options = nested(changes, "option")
+    given = {
+        "--effort": ("effort", effort),
+        "--time-limit-s": ("time_limit_s", time_limit_s),
+        "--robust": ("tolerance_mm", tolerance_mm if robust else None),
+    }
+    chosen = method_named(method, selection, geometry)
+    for flag, (name, value) in given.items():
+        if value is None:
+            continue
+        if not hasattr(chosen.options(), name):
+            raise InvalidInput(f"{flag}: {chosen.name} does not have this; --method airpass-plus does")
+        options[name] = value
+    measured = None
     with progress("Designing") as report:
 
         def on_step(step: "Step") -> None:
             report(
-                f"round {step.iteration}: {step.selected_count} selected, weakest {step.weakest_score:.3g}"
+                f"{step.phase} {step.iteration}: {step.selected_count} selected, "
+                f"weakest {step.weakest_score:.3g}"
             )
 
         result = run(
@@ -66,14 +130,22 @@ def design(
             method,
             selection=selection,
             geometry=geometry,
-            options=nested(changes, "option"),
+            options=options,
             seed=seed,
             on_step=on_step,
             report=report,
         )
-    from airpass.documents import design_document
+        if tolerance_mm is not None:
+            from airpass.robustness import tolerance
 
-    write_json(json_path, lambda: design_document(result))
+            measured = tolerance(result, **errors, seed=seed, report=report)
+    from airpass.documents import design_document, tolerance_document
+
+    def document() -> dict[str, Any]:
+        extra = {} if measured is None else {"tolerance": tolerance_document(measured)}
+        return design_document(result) | extra
+
+    write_json(json_path, document)
     if figure_path is not None:
         from airpass.figures.room import draw_design
         from airpass.figures.style import save
@@ -81,6 +153,8 @@ def design(
         save(draw_design(result), figure_path)
     if json_path != "-":
         print_design(result)
+        if measured is not None:
+            print_tolerance(measured)
 
 
 @cli.command()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--scheme",
     "schemes",
-    default="fedavg,airpass",
+    default="fedavg,airpass-plus",
     show_default=True,
     help="Schemes to compare, with commas between: fedavg (ideal), or any design of `airpass methods`.",
 )

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from airpass.certificates import Certificate
     from airpass.designing import Design
     from airpass.learning.training import TrainingRun
+    from airpass.robustness import Tolerance
     from airpass.selecting import Selection
     from airpass.training_session import Bars
 
@@ -130,6 +131,33 @@ def print_design(design: "Design") -> None:
         screen.print()
     devices = design.scenario.devices
     _print_devices(screen, design.selection, [("x, m", devices.x_m), ("y, m", devices.y_m)])
+
+
+def print_tolerance(tolerance: "Tolerance") -> None:
+    """Who is left when antennas are a little off."""
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("receiver")
+    for name in ("senders", "score ≥ 1", "5 %", "median", "95 %", "MSE, 95 %", "MSE within limit"):
+        table.add_column(name, justify="right")
+    for name, outcome in tolerance.outcomes.items():
+        table.add_row(
+            name,
+            f"{outcome.senders.mean():.1f}",
+            f"{outcome.mean:.1f}",
+            *(f"{value:.0f}" for value in outcome.quantiles),
+            f"{outcome.typical_mse:.4g}",
+            f"{100.0 * outcome.within:.1f} %",
+        )
+    screen = console()
+    knowledge = f", channel error {tolerance.channel_error:g}" if tolerance.channel_error else ""
+    screen.print(
+        f"\nWith antennas {tolerance.position_mm:g} mm off (standard deviation){knowledge}, "
+        f"{tolerance.draws} draws; {tolerance.nominal} devices without errors",
+        soft_wrap=True,
+    )
+    screen.print(table)
 
 
 def print_selection(selection: "Selection", certificate: "Certificate | None") -> None:

@@ -40,8 +40,9 @@ class Track(NamedTuple):
     lengths: Real  # L_m, metres
     min_gap: float  # metres
     step: float  # of the grid, metres
-    table: Single  # responses times sqrt(Gamma)/phi_k, shape (M, K, 2, P); M = 0 if not kept
     points: int  # P
+    reference: float  # what responses are divided by, to stay within single precision
+    table: Single  # sqrt(Gamma)/phi_k g_k over `reference`, shape (M, K, 2, P); M = 0 if not kept
 
 
 class Goal(NamedTuple):
@@ -184,17 +185,16 @@ def _put(layout: Real, waveguide: int, antenna: int, place: float) -> None:
 
 @kernel
 def _unit(scores: Real, goal: Goal) -> float:
-    """What scores are multiplied by: with floor = 0, so that the weakest wanted one becomes one.
+    """What scores are multiplied by, so that high powers stay within range.
 
-    The objective then only changes by a factor, and high powers stay within range.
+    With floor = 0 the weakest wanted one becomes one, which only changes F by a factor. With
+    floor = 1 that is done only if all are above one: the count has then nothing left to gain.
     """
-    if goal.floor > 0.0:
-        return 1.0
     weakest = np.inf
     for k in range(scores.size):
         if goal.wanted[k] > 0.0:
             weakest = min(weakest, scores[k])
-    return 1.0 / max(weakest, 1e-100)
+    return 1.0 / max(weakest, goal.floor, 1e-100)
 
 
 @kernel
@@ -207,10 +207,11 @@ def sweep(
     goal: Goal,
     across: bool,
     first_waveguide: int,
+    turns: int,
     beam_iterations: int,
     beam_tolerance: float,
 ) -> tuple[Real, Complex, Real, float, float, int]:
-    """Every antenna once: layout, beam, scores, F before and after, places tried.
+    """Every antenna of `turns` waveguides once: layout, beam, scores, F before and after, places tried.
 
     `scale` is sqrt(Gamma)/phi_k. Antennas may pass their neighbours if `across`. F never rises.
     """
@@ -243,7 +244,7 @@ def sweep(
     beam = start_beam
     before = 0.0
     value = 0.0
-    for turn in range(waveguides + 1):
+    for turn in range(turns + 1):
         beam, value, _, _, _ = cg.minimise(
             channels_re * root,
             channels_im * root,
@@ -258,7 +259,7 @@ def sweep(
         )
         if turn == 0:
             before = value
-        if turn == waveguides:
+        if turn == turns:
             break
         m = (first_waveguide + turn) % waveguides
         cg.projections(channels_re, channels_im, beam, sums_re, sums_im)
@@ -269,6 +270,8 @@ def sweep(
         reach = np.sqrt(x * x + y * y)
         if reach == 0.0:
             continue
+        twice = 2.0 * unit * track.reference
+        square = np.float32(unit * (reach * track.reference) ** 2)
         for n in range(antennas):
             # The stretches of waveguide that are free for this antenna, and the grid points there.
             spans = 0
@@ -301,15 +304,17 @@ def sweep(
                     else:
                         row_re = spare[0, : end - begin]
                         row_im = spare[1, : end - begin]
-                        response_row(field, m, k, scale[k], track.step, begin, row_re, row_im)
+                        response_row(
+                            field, m, k, scale[k] / track.reference, track.step, begin, row_re, row_im
+                        )
                     _add_terms(
                         total[begin:end],
                         row_re,
                         row_im,
                         np.float32(unit * (rest_re[k] * rest_re[k] + rest_im[k] * rest_im[k])),
-                        np.float32(2.0 * unit * (rest_re[k] * x - rest_im[k] * y)),
-                        np.float32(2.0 * unit * (rest_re[k] * y + rest_im[k] * x)),
-                        np.float32(reach * reach * unit),
+                        np.float32(twice * (rest_re[k] * x - rest_im[k] * y)),
+                        np.float32(twice * (rest_re[k] * y + rest_im[k] * x)),
+                        square,
                         goal.doublings,
                         np.float32(goal.floor),
                     )

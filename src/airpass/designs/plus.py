@@ -50,7 +50,8 @@ BEAM_TOLERANCE = 1e-4
 CONSOLIDATION_ITERATIONS = 200
 CONSOLIDATION = (0.02, 0.005, 0.001)  # temperatures of the last beam, over the weakest score
 
-TABLE_BYTES = 2**29  # a larger table of responses is not kept but computed as it is needed
+ENTRIES_PER_CALL = 10**9  # places times devices between two looks at the clock: some 0.3 s
+TABLE_BYTES = 2**30  # a larger table of responses is not kept but computed as it is needed
 AVERAGED_PLACES = 200  # along each waveguide, where margins are estimated
 MOST_POINTS = 2**16  # of a waveguide's grid; at shorter wavelengths the grid is coarser
 
@@ -124,6 +125,7 @@ class _Room:
     scale: Real  # sqrt(Gamma)/phi_k over the square root of the margin
     field: Field
     track: Track
+    turns: int  # waveguides that are swept before the clock is looked at
 
     @classmethod
     def of(cls, scenario: Scenario, options: PlusOptions) -> "_Room":
@@ -134,10 +136,16 @@ class _Room:
         longest = float(receiver.lengths.max())
         step = max(options.grid_wavelengths * scenario.radio.wavelength_m, longest / (MOST_POINTS - 1))
         points = int(longest / step) + 1
+        reference = float(np.max(scale * field.amplitude / np.sqrt(field.offset_square)))
         kept = 8 * receiver.waveguides * scale.size * points <= TABLE_BYTES
-        table = response_table(field, scale, step, points) if kept else np.empty((0, 0, 2, 0), np.float32)
-        track = Track(receiver.lengths, float(receiver.min_gap_m), step, table, points)
-        return cls(scenario, aims, scale, field, track)
+        table = np.empty((0, 0, 2, 0), np.float32)
+        if kept:
+            table = response_table(field, scale / reference, step, points)
+        track = Track(receiver.lengths, float(receiver.min_gap_m), step, points, reference, table)
+        # A table is read some twenty times faster than its entries are computed.
+        entries = receiver.antennas * points * scale.size * (1 if kept else 20)
+        turns = min(receiver.waveguides, max(1, ENTRIES_PER_CALL // entries))
+        return cls(scenario, aims, scale, field, track, turns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +200,10 @@ class _Chain:
 
     def at(self, layout: Real, beam: Complex | None = None) -> _Found:
         """A layout with a beam, or with the dominant eigenvector."""
-        effective = self.room.scale * self.room.scenario.uplink.channels(layout)
+        scenario = self.room.scenario
+        channels = scenario.uplink.channels(layout)
+        effective = aircomp.effective_channels(channels, scenario.weights, scenario.budget)
+        effective = effective / np.sqrt(self.room.margins)
         if beam is None:
             beam = dominant_eigenvector(effective)
         return _Found(layout, beam, aircomp.scores(beam, effective))
@@ -302,25 +313,29 @@ class _Chain:
         """Sweeps until they no longer pay; to grow, until all wanted devices are in."""
         goal = Goal(wanted.astype(np.float64), doublings, floor)
         for number in range(SWEEPS[phase]):
-            limit = self.options.time_limit_s
-            if limit is not None and time.perf_counter() - self.began > limit:
-                raise _TimeUp
-            layout, beam, scores, before, after, tried = sweep(
-                found.layout,
-                found.beam,
-                self.room.field,
-                self.room.scale,
-                self.room.track,
-                goal,
-                self.options.across,
-                number % len(found.layout),
-                BEAM_ITERATIONS,
-                BEAM_TOLERANCE,
-            )
-            found = _Found(layout, beam, scores)
+            left = 1.0  # share of the objective that the sweep leaves
+            for first in range(0, len(found.layout), self.room.turns):
+                limit = self.options.time_limit_s
+                if limit is not None and time.perf_counter() - self.began > limit:
+                    raise _TimeUp
+                layout, beam, scores, before, after, tried = sweep(
+                    found.layout,
+                    found.beam,
+                    self.room.field,
+                    self.room.scale,
+                    self.room.track,
+                    goal,
+                    self.options.across,
+                    number + first,
+                    min(self.room.turns, len(found.layout) - first),
+                    BEAM_ITERATIONS,
+                    BEAM_TOLERANCE,
+                )
+                found = _Found(layout, beam, scores)
+                left *= after / before
+                self.work["places"] += tried
             self.work["sweeps"] += 1
-            self.work["places"] += tried
-            if before - after <= SWEEP_TOLERANCE * before:
+            if 1.0 - left <= SWEEP_TOLERANCE:
                 break
             if phase == "grow" and (scores[wanted] >= 1.0).all():
                 break

@@ -56,22 +56,20 @@ def _tally(scores: Real) -> tuple[int, float, int]:
 
 
 @kernel
-def _from_one_start(
+def _anneal(
     columns_re: Real, columns_im: Real, start: Complex, random_weights: Real
-) -> tuple[Complex, int, float, int, int]:
-    """Beam, count, weakest score; conjugate-gradient iterations and evaluations."""
+) -> tuple[Complex, int, int]:
+    """The smooth count at rising powers: beam, conjugate-gradient iterations, evaluations."""
     iterations = 0
     evaluations = 0
     equal = np.ones(columns_re.shape[1])
     beam = start
-
     for stage, doublings in enumerate(ANNEAL):
-        weights = random_weights if stage < WEIGHTED else equal
         beam, _, used, tried, _ = cg.minimise(
             columns_re,
             columns_im,
             cg.HILL,
-            weights,
+            random_weights if stage < WEIGHTED else equal,
             float(doublings),
             1.0,
             beam,
@@ -81,24 +79,33 @@ def _from_one_start(
         )
         iterations += used
         evaluations += tried
+    return beam, iterations, evaluations
 
+
+@kernel
+def _grow(columns_re: Real, columns_im: Real, start: Complex) -> tuple[Complex, int, float, int, int]:
+    """One more device at a time: beam, count, weakest score; iterations and evaluations."""
+    iterations = 0
+    evaluations = 0
+    beam = start
     scores = cg.squares(columns_re, columns_im, beam)
     count, weakest, outside = _tally(scores)
     growing = True
     while growing and outside >= 0:
         growing = False
         wanted = np.flatnonzero((scores >= 1.0) | (np.arange(scores.size) == outside))
-        wanted_re = np.ascontiguousarray(columns_re[:, wanted])
-        wanted_im = np.ascontiguousarray(columns_im[:, wanted])
         # In units of the weakest score the objective is the same, and high powers stay in range.
         unit = 1.0 / np.sqrt(max(scores[outside], 1e-100))
+        wanted_re = np.ascontiguousarray(columns_re[:, wanted]) * unit
+        wanted_im = np.ascontiguousarray(columns_im[:, wanted]) * unit
+        equal = np.ones(wanted.size)
         trial = beam
         for doublings in GROW:
             trial, _, used, tried, _ = cg.minimise(
-                wanted_re * unit,
-                wanted_im * unit,
+                wanted_re,
+                wanted_im,
                 cg.HILL,
-                equal[: wanted.size],
+                equal,
                 float(doublings),
                 0.0,
                 trial,
@@ -118,6 +125,13 @@ def _from_one_start(
     return beam, count, weakest, iterations, evaluations
 
 
+def regrow(effective: Complex, beam: Complex) -> Complex:
+    """A beam that selects at least as many devices as `beam`, where channels have changed a little."""
+    columns_re = np.ascontiguousarray(effective.real)
+    columns_im = np.ascontiguousarray(effective.imag)
+    return _grow(columns_re, columns_im, np.ascontiguousarray(beam))[0]
+
+
 def search(
     effective: Complex, options: HrmcPlusOptions, rng: np.random.Generator, report: Report
 ) -> BeamSearch:
@@ -133,7 +147,9 @@ def search(
         else:
             start = random_beams(1, chains, rng)[0]
             weights = np.exp(options.spread * rng.standard_normal(devices))
-        beam, count, weakest, used, tried = _from_one_start(columns_re, columns_im, start, weights)
+        beam, used, tried = _anneal(columns_re, columns_im, start, weights)
+        iterations, evaluations = iterations + used, evaluations + tried
+        beam, count, weakest, used, tried = _grow(columns_re, columns_im, beam)
         iterations, evaluations = iterations + used, evaluations + tried
         if best is None or (count, weakest) > best[1:]:
             best = (beam, count, weakest)

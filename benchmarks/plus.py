@@ -1,0 +1,357 @@
+"""`airpass-plus` against every other design, and what each of its parts is worth.
+
+Run: python benchmarks/plus.py SECTION...
+
+    compare    every design on the same draws (seeds 0-19), equal and unequal weights
+    slow       the designs that take long (seeds 0-9)
+    ablation   airpass-plus with a part left out or changed (seeds 1000-1019)
+    selection  hrmc+ against hrmc at the uniform layout (seeds 0-19)
+    tolerance  designs under position errors, with and without aiming for them (seeds 0-9)
+    tables     print what was measured, as Markdown
+    figures    draw it
+
+Measurements are added to docs/data/plus-*.csv, a row for each draw; draws that are there are not
+repeated. All designs run on one thread.
+"""
+
+import os
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import argparse  # noqa: E402
+import csv  # noqa: E402
+import sys  # noqa: E402
+from collections.abc import Iterable, Mapping, Sequence  # noqa: E402
+from concurrent.futures import ProcessPoolExecutor  # noqa: E402
+from pathlib import Path  # noqa: E402
+from typing import Any  # noqa: E402
+
+import numpy as np  # noqa: E402
+
+from airpass import Scenario, design, select, tolerance  # noqa: E402
+from airpass.designs import plus  # noqa: E402
+
+ROOT = Path(__file__).parent.parent / "docs"
+SMALL, LARGE = (10, 5, 5), (50, 10, 10)
+SNRS_DB = (-20.0, -15.0, -10.0, -5.0, 0.0, 5.0, 10.0)
+ONE_THREAD = {"threads": 1}
+PLUS = {"method": "airpass-plus"}
+FAST: Mapping[str, dict[str, Any]] = {
+    "airpass-plus": {**PLUS, "options": ONE_THREAD},
+    "airpass-plus, fast": {**PLUS, "options": ONE_THREAD | {"effort": "fast"}},
+    "airpass": {"method": "airpass"},
+    "airpass-mp": {"method": "airpass-mp"},
+    "hrmc+fixed": {"selection": "hrmc", "geometry": "fixed"},
+    "mimo-m": {"method": "mimo-m"},
+    "mimo-m, 256 starts": {"method": "mimo-m", "options": {"selection": {"starts": 256}}},
+    "mimo-mn": {"method": "mimo-mn"},
+    "mimo-mn, 256 starts": {"method": "mimo-mn", "options": {"selection": {"starts": 256}}},
+}
+SLOW: Mapping[str, dict[str, Any]] = {
+    "airpass-plus, thorough": {**PLUS, "options": ONE_THREAD | {"effort": "thorough"}},
+    "airpass-sdr-dc": {"method": "airpass-sdr-dc"},
+    "hrmc+elementwise": {"selection": "hrmc", "geometry": "elementwise"},
+}
+# Options of airpass-plus, then constants of its module, that a row of the ablation changes.
+ABLATION: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "default": ({}, {}),
+    "no kicks (fast)": ({"kicks": 0}, {}),
+    "no kicks, antennas stay between their neighbours": ({"kicks": 0, "across": False}, {}),
+    "no kicks, no growing": ({"kicks": 0, "grow": False}, {}),
+    "no kicks, no annealing": ({"kicks": 0}, {"ANNEAL": ()}),
+    "no kicks, annealing at p = 4 only": ({"kicks": 0}, {"ANNEAL": (2,)}),
+    "no kicks, annealing up to p = 16": ({"kicks": 0}, {"ANNEAL": (0, 1, 2, 3, 4)}),
+    "no kicks, growing at p = 8 only": ({"kicks": 0}, {"GROW": (3,)}),
+    "no kicks, no polish": ({"kicks": 0, "polish": False}, {}),
+    "no kicks, polish without HAGO and last beam": ({"kicks": 0}, {"CONSOLIDATION": None}),
+    "no kicks, grid λ/10": ({"kicks": 0, "grid_wavelengths": 0.1}, {}),
+    "no kicks, grid λ/40": ({"kicks": 0, "grid_wavelengths": 0.025}, {}),
+    "six starts instead of kicks": ({"starts": 6, "kicks": 0}, {}),
+    "kicks of one waveguide": ({}, {"KICKED": 1}),
+    "kicks of five waveguides": ({}, {"KICKED": 5}),
+    "20 kicks": ({"kicks": 20}, {}),
+}
+SELECTIONS: Mapping[str, dict[str, Any]] = {
+    "hrmc": {"method": "hrmc"},
+    "hrmc, 16 starts": {"method": "hrmc", "options": {"starts": 16}},
+    "hrmc, 64 starts": {"method": "hrmc", "options": {"starts": 64}},
+    "hrmc+, one start": {"method": "hrmc+", "options": {"starts": 1}},
+    "hrmc+": {"method": "hrmc+"},
+    "hrmc+, 64 starts": {"method": "hrmc+", "options": {"starts": 64}},
+}
+ERRORS_MM = (0.0, 1.0, 2.0, 3.0, 5.0)
+Row = dict[str, Any]
+
+
+def scenario_of(size: tuple[int, int, int], snr_db: float, seed: int, weights: str) -> Scenario:
+    """The paper's set-up; unequal weights are those of 100 to 900 samples, drawn uniformly."""
+    scenario = Scenario.paper(*size, snr_db, seed)
+    if weights == "equal":
+        return scenario
+    samples = np.random.default_rng(seed).integers(100, 901, size[0])
+    return scenario.with_samples(samples)
+
+
+def design_row(key: Row, how: Mapping[str, Any]) -> Row:
+    """One design."""
+    size = (key["devices"], key["waveguides"], key["antennas"])
+    result = design(scenario_of(size, key["snr_db"], key["seed"], key["weights"]), **how, seed=key["seed"])
+    return key | {
+        "selected": result.selected_count,
+        "weakest": f"{result.selection.weakest_score:.6g}",
+        "seconds": f"{result.seconds:.3g}",
+    }
+
+
+def named_row(key: Row) -> Row:
+    return design_row(key, (FAST | SLOW)[key["scheme"]])
+
+
+def ablation_row(key: Row) -> Row:
+    options, constants = ABLATION[key["scheme"]]
+    kept = {name: getattr(plus, name) for name in constants}
+    consolidate = plus._Chain.consolidate
+    for name, value in constants.items():
+        setattr(plus, name, value)
+    if "CONSOLIDATION" in constants:
+        plus._Chain.consolidate = lambda self, chosen: None  # type: ignore[method-assign]
+    try:
+        return design_row(key, {**PLUS, "options": ONE_THREAD | options})
+    finally:
+        plus._Chain.consolidate = consolidate  # type: ignore[method-assign]
+        for name, value in kept.items():
+            setattr(plus, name, value)
+
+
+def selection_row(key: Row) -> Row:
+    scenario = Scenario.paper(key["devices"], key["waveguides"], key["antennas"], key["snr_db"], key["seed"])
+    channels = scenario.channels(scenario.uniform_layout())
+    how = SELECTIONS[key["scheme"]]
+    picked = [select(channels, scenario.weights, scenario.budget, **how) for _ in range(3)]
+    return key | {
+        "selected": picked[0].selected_count,
+        "weakest": f"{picked[0].weakest_score:.6g}",
+        "seconds": f"{np.median([one.seconds for one in picked]):.3g}",
+    }
+
+
+def tolerance_row(key: Row) -> Row:
+    scenario = Scenario.paper(*LARGE, key["snr_db"], key["seed"])
+    aim = key["error_mm"] if key["scheme"] == "aiming for the error" else 0.0
+    result = design(scenario, "airpass-plus", options=ONE_THREAD | {"tolerance_mm": aim}, seed=key["seed"])
+    measured = tolerance(result, position_mm=key["error_mm"], draws=200, seed=key["seed"])
+    cells = {"nominal": measured.nominal}
+    for name, outcome in measured.outcomes.items():
+        cells[f"{name}: score >= 1"] = f"{outcome.mean:.4g}"
+        cells[f"{name}: 5 %"] = f"{outcome.quantiles[0]:g}"
+        cells[f"{name}: MSE within limit"] = f"{outcome.within:.4g}"
+    return key | cells
+
+
+def keys(
+    schemes: Iterable[str],
+    size: tuple[int, int, int],
+    snrs: Iterable[float],
+    weights: str,
+    seeds: Iterable[int],
+) -> list[Row]:
+    """A row to fill for each scheme and draw."""
+    names = ("devices", "waveguides", "antennas")
+    return [
+        {
+            "scheme": scheme,
+            **dict(zip(names, size, strict=True)),
+            "snr_db": snr_db,
+            "weights": weights,
+            "seed": seed,
+        }
+        for snr_db in snrs
+        for seed in seeds
+        for scheme in schemes
+    ]
+
+
+def measure(name: str, rows: Sequence[Row], work: Any, workers: int) -> None:
+    """Fill in the rows that are not in the file yet."""
+    path = ROOT / "data" / f"plus-{name}.csv"
+    have = {tuple(str(row[part]) for part in rows[0]) for row in read(name)}
+    missing = [row for row in rows if tuple(str(value) for value in row.values()) not in have]
+    with ProcessPoolExecutor(workers) as pool, open(path, "a", newline="") as file:
+        for number, row in enumerate(pool.map(work, missing), 1):
+            writer = csv.DictWriter(file, list(row), lineterminator="\n")
+            if file.tell() == 0:
+                writer.writeheader()
+            writer.writerow(row)
+            file.flush()
+            print(f"\r{name}: {number} of {len(missing)}", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+
+
+def read(name: str) -> list[Row]:
+    """What was measured."""
+    path = ROOT / "data" / f"plus-{name}.csv"
+    if not path.exists():
+        return []
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def compare(workers: int) -> None:
+    seeds = range(20)
+    rows = keys(FAST, LARGE, SNRS_DB, "equal", seeds) + keys(FAST, SMALL, (0.0, 5.0, 10.0), "equal", seeds)
+    measure("compare", rows + keys(FAST, LARGE, SNRS_DB[2:5], "unequal", seeds), named_row, workers)
+
+
+def slow(workers: int) -> None:
+    measure("compare", keys(SLOW, LARGE, (-10.0, -5.0, 0.0), "equal", range(10)), named_row, workers)
+
+
+def ablation(workers: int) -> None:
+    rows = keys(ABLATION, LARGE, (-15.0, -10.0, -5.0), "equal", range(1000, 1020))
+    measure("ablation", rows, ablation_row, workers)
+
+
+def selection(workers: int) -> None:
+    rows = keys(SELECTIONS, LARGE, (-5.0, 0.0, 5.0), "equal", range(20))
+    measure("selection", rows + keys(SELECTIONS, SMALL, (10.0,), "equal", range(20)), selection_row, workers)
+
+
+def errors(workers: int) -> None:
+    rows = [
+        {"scheme": scheme, "snr_db": -10.0, "error_mm": error, "seed": seed}
+        for error in ERRORS_MM
+        for seed in range(10)
+        for scheme in ("bare count", "aiming for the error")
+    ]
+    measure("tolerance", rows, tolerance_row, workers)
+
+
+def cell(rows: Sequence[Row], *fields: str) -> str:
+    """Means over the draws."""
+    if not rows:
+        return "–"
+    forms = {"selected": "{:.2f}", "weakest": "{:.3f}", "seconds": "{:.2g} s"}
+    return ", ".join(forms[field].format(np.mean([float(row[field]) for row in rows])) for field in fields)
+
+
+def print_table(title: str, rows: Sequence[Row], columns: Mapping[str, dict[str, Any]], *fields: str) -> None:
+    """Schemes by columns, each a filter on the rows."""
+    print(f"\n| {title} | {' | '.join(columns)} |")
+    print("|---" * (len(columns) + 1) + "|")
+    for scheme in dict.fromkeys(row["scheme"] for row in rows):
+        cells = [
+            cell(
+                [
+                    row
+                    for row in rows
+                    if row["scheme"] == scheme and all(str(row[k]) == str(v) for k, v in wanted.items())
+                ],
+                *fields,
+            )
+            for wanted in columns.values()
+        ]
+        print(f"| {scheme} | {' | '.join(cells)} |")
+
+
+def tables(_: int) -> None:
+    def columns(snrs: Iterable[float], devices: int, weights: str) -> dict[str, dict[str, Any]]:
+        return {f"{s:g} dB": {"snr_db": s, "devices": devices, "weights": weights} for s in snrs}
+
+    rows = read("compare")
+    print_table("K=50, M=N=10, equal weights", rows, columns(SNRS_DB, 50, "equal"), "selected")
+    print_table("K=50, M=N=10, mean seconds", rows, columns(SNRS_DB, 50, "equal"), "seconds")
+    print_table("K=50, M=N=10, unequal weights", rows, columns(SNRS_DB[2:5], 50, "unequal"), "selected")
+    print_table("K=10, M=N=5", rows, columns((0.0, 5.0, 10.0), 10, "equal"), "selected", "weakest", "seconds")
+    parts = ("selected", "weakest", "seconds")
+    print_table("ablation", read("ablation"), columns((-15.0, -10.0, -5.0), 50, "equal"), *parts)
+    picked = columns((-5.0, 0.0, 5.0), 50, "equal") | {"K=10, M=N=5, 10 dB": {"devices": 10}}
+    print_table("selection", read("selection"), picked, "selected", "seconds")
+    print("\n| error | design | nominal | rescaled | 5 % | re-solved | as designed: MSE within limit |")
+    print("|---" * 7 + "|")
+    for error in ERRORS_MM:
+        for scheme in ("bare count", "aiming for the error"):
+            found = [r for r in read("tolerance") if r["scheme"] == scheme and float(r["error_mm"]) == error]
+            names = ("nominal", "rescaled: score >= 1", "rescaled: 5 %", "re-solved: score >= 1")
+            means = [f"{np.mean([float(row[name]) for row in found]):.1f}" for name in names]
+            within = np.mean([float(row["as designed: MSE within limit"]) for row in found])
+            print(f"| {error:g} mm | {scheme} | {' | '.join(means)} | {100 * within:.1f} % |")
+
+
+def figures(_: int) -> None:
+    import matplotlib as mpl
+
+    from airpass.figures.style import LINES, RC, new_figure, save
+
+    def means(rows: Sequence[Row], axis: str, field: str) -> tuple[list[float], list[float], list[float]]:
+        """Points, means, and half-widths of 95 % confidence intervals over the draws."""
+        points = sorted({float(row[axis]) for row in rows})
+        values = [[float(row[field]) for row in rows if float(row[axis]) == point] for point in points]
+        half = [1.96 * float(np.std(v, ddof=1)) / len(v) ** 0.5 for v in values]
+        return points, [float(np.mean(v)) for v in values], half
+
+    with mpl.rc_context(RC):
+        picture = new_figure(6.3, 3.6)
+        axes = picture.add_subplot()
+        shown = ("airpass-plus", "airpass", "mimo-mn, 256 starts", "mimo-m, 256 starts", "hrmc+fixed")
+        ends = {"hrmc+fixed": "hrmc, antennas fixed"}
+        for scheme, (colour, dash, marker) in zip(shown, LINES[1:], strict=False):
+            rows = [
+                r for r in read("compare")
+                if r["scheme"] == scheme and r["devices"] == "50" and r["weights"] == "equal"
+            ]  # fmt: skip
+            x, y, half = means(rows, "snr_db", "selected")
+            axes.plot(x, y, color=colour, linestyle=dash, marker=marker, ms=4, label=ends.get(scheme, scheme))
+            low, high = np.subtract(y, half), np.add(y, half)
+            axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+        axes.set(xlabel="P0/σ², dB", ylabel="selected devices of 50", ylim=(0, 51.5), xlim=(-20.3, 10.3))
+        axes.set_title("K = 50, M = N = 10: mean of 20 draws, 95 % confidence")
+        axes.legend(loc="lower right")
+        axes.grid(alpha=0.25)
+        save(picture, ROOT / "images" / "plus-snr.png")
+
+        picture = new_figure(6.3, 3.3)
+        left = picture.add_subplot()
+        styles = {"bare count": LINES[2], "aiming for the error": LINES[1]}
+        for scheme, (colour, _dash, marker) in styles.items():
+            rows = [r for r in read("tolerance") if r["scheme"] == scheme]
+            for field, dash, label in (
+                ("nominal", ":", "as computed"),
+                ("rescaled: score >= 1", "-", "built, same beam"),
+                ("re-solved: score >= 1", "--", "built, beam re-solved"),
+            ):
+                x, y, _half = means(rows, "error_mm", field)
+                left.plot(x, y, color=colour, linestyle=dash, marker=marker, ms=4, label=f"{scheme}: {label}")
+        left.set(xlabel="position error of every antenna, standard deviation, mm")
+        left.set(ylabel="devices with score ≥ 1", ylim=(0, 50))
+        left.set_title("K = 50, M = N = 10, −10 dB: mean of 10 draws")
+        left.legend(loc="lower left", fontsize=8, ncols=2)
+        left.grid(alpha=0.25)
+        save(picture, ROOT / "images" / "plus-tolerance.png")
+
+
+SECTIONS = {
+    "compare": compare,
+    "slow": slow,
+    "ablation": ablation,
+    "selection": selection,
+    "tolerance": errors,
+    "tables": tables,
+    "figures": figures,
+}
+
+
+def main() -> None:
+    """Run the sections that were asked for."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sections", nargs="+", choices=SECTIONS)
+    parser.add_argument("--workers", type=int, default=2, help="processes")
+    chosen = parser.parse_args()
+    for section in chosen.sections:
+        SECTIONS[section](chosen.workers)
+
+
+if __name__ == "__main__":
+    main()
