@@ -105,10 +105,12 @@ def design_row(key: Row, how: Mapping[str, Any]) -> Row:
 
 
 def named_row(key: Row) -> Row:
-    return design_row(key, (FAST | SLOW)[key["scheme"]])
+    """One design by name."""
+    return design_row(key, {**FAST, **SLOW}[key["scheme"]])
 
 
 def ablation_row(key: Row) -> Row:
+    """airpass-plus with a part changed."""
     options, constants = ABLATION[key["scheme"]]
     kept = {name: getattr(plus, name) for name in constants}
     consolidate = plus._Chain.consolidate
@@ -125,6 +127,7 @@ def ablation_row(key: Row) -> Row:
 
 
 def selection_row(key: Row) -> Row:
+    """One selection at the uniform layout."""
     scenario = Scenario.paper(key["devices"], key["waveguides"], key["antennas"], key["snr_db"], key["seed"])
     channels = scenario.channels(scenario.uniform_layout())
     how = SELECTIONS[key["scheme"]]
@@ -137,11 +140,12 @@ def selection_row(key: Row) -> Row:
 
 
 def tolerance_row(key: Row) -> Row:
+    """One design under position errors."""
     scenario = Scenario.paper(*LARGE, key["snr_db"], key["seed"])
     aim = key["error_mm"] if key["scheme"] == "aiming for the error" else 0.0
     result = design(scenario, "airpass-plus", options=ONE_THREAD | {"tolerance_mm": aim}, seed=key["seed"])
     measured = tolerance(result, position_mm=key["error_mm"], draws=200, seed=key["seed"])
-    cells = {"nominal": measured.nominal}
+    cells: Row = {"nominal": measured.nominal}
     for name, outcome in measured.outcomes.items():
         cells[f"{name}: score >= 1"] = f"{outcome.mean:.4g}"
         cells[f"{name}: 5 %"] = f"{outcome.quantiles[0]:g}"
@@ -198,26 +202,31 @@ def read(name: str) -> list[Row]:
 
 
 def compare(workers: int) -> None:
+    """Every design on the same draws."""
     seeds = range(20)
     rows = keys(FAST, LARGE, SNRS_DB, "equal", seeds) + keys(FAST, SMALL, (0.0, 5.0, 10.0), "equal", seeds)
     measure("compare", rows + keys(FAST, LARGE, SNRS_DB[2:5], "unequal", seeds), named_row, workers)
 
 
 def slow(workers: int) -> None:
+    """Designs that take long, on fewer draws."""
     measure("compare", keys(SLOW, LARGE, (-10.0, -5.0, 0.0), "equal", range(10)), named_row, workers)
 
 
 def ablation(workers: int) -> None:
+    """What each part is worth."""
     rows = keys(ABLATION, LARGE, (-15.0, -10.0, -5.0), "equal", range(1000, 1020))
     measure("ablation", rows, ablation_row, workers)
 
 
 def selection(workers: int) -> None:
+    """hrmc+ against hrmc."""
     rows = keys(SELECTIONS, LARGE, (-5.0, 0.0, 5.0), "equal", range(20))
     measure("selection", rows + keys(SELECTIONS, SMALL, (10.0,), "equal", range(20)), selection_row, workers)
 
 
 def errors(workers: int) -> None:
+    """Designs under position errors."""
     rows = [
         {"scheme": scheme, "snr_db": -10.0, "error_mm": error, "seed": seed}
         for error in ERRORS_MM
@@ -230,7 +239,7 @@ def errors(workers: int) -> None:
 def cell(rows: Sequence[Row], *fields: str) -> str:
     """Means over the draws."""
     if not rows:
-        return "–"
+        return "-"
     forms = {"selected": "{:.2f}", "weakest": "{:.3f}", "seconds": "{:.2g} s"}
     return ", ".join(forms[field].format(np.mean([float(row[field]) for row in rows])) for field in fields)
 
@@ -255,6 +264,8 @@ def print_table(title: str, rows: Sequence[Row], columns: Mapping[str, dict[str,
 
 
 def tables(_: int) -> None:
+    """Print what was measured."""
+
     def columns(snrs: Iterable[float], devices: int, weights: str) -> dict[str, dict[str, Any]]:
         return {f"{s:g} dB": {"snr_db": s, "devices": devices, "weights": weights} for s in snrs}
 
@@ -279,6 +290,7 @@ def tables(_: int) -> None:
 
 
 def figures(_: int) -> None:
+    """Draw what was measured."""
     import matplotlib as mpl
 
     from airpass.figures.style import LINES, RC, new_figure, save
@@ -324,7 +336,7 @@ def figures(_: int) -> None:
                 left.plot(x, y, color=colour, linestyle=dash, marker=marker, ms=4, label=f"{scheme}: {label}")
         left.set(xlabel="position error of every antenna, standard deviation, mm")
         left.set(ylabel="devices with score ≥ 1", ylim=(0, 50))
-        left.set_title("K = 50, M = N = 10, −10 dB: mean of 10 draws")
+        left.set_title("K = 50, M = N = 10, -10 dB: mean of 10 draws")
         left.legend(loc="lower left", fontsize=8, ncols=2)
         left.grid(alpha=0.25)
         save(picture, ROOT / "images" / "plus-tolerance.png")

@@ -144,6 +144,7 @@ class TestAlternation:
     def test_options_reach_the_blocks(self) -> None:
         result = design(
             Scenario.paper(),
+            "airpass",
             options={"selection": {"starts": "4"}, "geometry": {"max_iterations": 7}, "max_iterations": 1},
         )
         method = document(result)["method"]
@@ -159,9 +160,9 @@ class TestAlternation:
             ({"selection": "best"}, ["selection", "'best'", "hrmc"]),
             ({"geometry": "best"}, ["geometry", "'best'", "hago"]),
             ({"method": "airpass", "geometry": "hago"}, ["one or the other"]),
-            ({"options": {"selection": 3}}, ["selection", "parts of its own"]),
-            ({"options": {"selection": {"x": 3}}}, ["selection.x", "unknown"]),
-            ({"options": {"patience": 0}}, ["patience", ">= 1"]),
+            ({"method": "airpass", "options": {"selection": 3}}, ["selection", "parts of its own"]),
+            ({"method": "airpass", "options": {"selection": {"x": 3}}}, ["selection.x", "unknown"]),
+            ({"method": "airpass", "options": {"patience": 0}}, ["patience", ">= 1"]),
             ({"seed": -1}, ["seed", ">= 0"]),
         ],
     )
@@ -172,7 +173,7 @@ class TestAlternation:
             assert word in str(caught.value)
 
     def test_pairs_have_names(self) -> None:
-        assert method_named().name == "airpass"
+        assert method_named().name == "airpass-plus"
         assert method_named(None, "hrmc", "fixed").name == "hrmc+fixed"
 
 

@@ -22,6 +22,7 @@ DATASET = "mnist-mini"
 ROUNDS = 100
 SCHEMES = {
     FEDAVG: "ideal: everyone takes part, nothing is lost on the air",
+    "airpass-plus": "devices, beam and antennas in one search",
     "airpass": "devices and beam by HRMC, antennas moved by HAGO (the paper's method)",
     "mimo-m": "a co-located array of M = 5 antennas, with HRMC",
     "mimo-mn": "a co-located array of M x N = 25 antennas, each with a receive chain, with HRMC",

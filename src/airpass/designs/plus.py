@@ -219,8 +219,7 @@ class _Chain:
     def run(self) -> "_Chain":
         """All phases; what was best when the time was up, if it is limited."""
         try:
-            found = self.grown(self.annealed(self.best, ""), "")
-            self.best = max(self.best, found, key=lambda item: item.rank)
+            self.grow(self.annealed(self.best, ""), "")
             for kick in range(1, self.kicks + 1):
                 if self.best.rank[0] == self.room.scale.size:
                     break
@@ -232,15 +231,16 @@ class _Chain:
         return self
 
     def kick(self, number: int) -> None:
-        """Lay some waveguides anew, anneal and grow; keep it if it is better."""
+        """Lay some waveguides anew, anneal and grow; what is better than before is kept."""
         random = self.rng(number)
         layout = self.best.layout.copy()
         picked = random.permutation(len(layout))[:KICKED]
         layout[picked] = self.room.scenario.random_layout(random)[picked]
         label = f" after kick {number}"
-        self.keep(self.grown(self.annealed(self.at(layout, self.best.beam), label), label))
+        self.grow(self.annealed(self.at(layout, self.best.beam), label), label)
 
     def keep(self, found: _Found) -> None:
+        """What is best of all, whenever the time is up."""
         if found.rank > self.best.rank:
             self.best = found
 
@@ -254,27 +254,20 @@ class _Chain:
             self.note(f"anneal p={2**doublings}{label}", found)
         return best
 
-    def grown(self, found: _Found, label: str) -> _Found:
+    def grow(self, found: _Found, label: str) -> None:
         """One more device at a time, until one does not fit."""
-        if not self.options.grow:
-            return found
-        while found.rank[0] < found.scores.size:
+        growing = self.options.grow
+        while growing and found.rank[0] < found.scores.size:
             wanted = found.scores >= 1.0
             wanted[np.argmax(np.where(wanted, -np.inf, found.scores))] = True
             trial = found
+            growing = False
             for doublings in GROW:
                 trial = self.descend(trial, wanted, doublings, 0.0, "grow")
                 if trial.rank[0] > found.rank[0]:
+                    found, growing = trial, True
                     break
-            if trial.rank <= found.rank:
-                break
-            done = trial.rank[0] == found.rank[0]
-            found = trial
-            self.keep(found)
-            if done:  # only the margin rose
-                break
         self.note(f"grow{label}", found)
-        return found
 
     def polish(self) -> None:
         """Raise the weakest score of the devices selected."""
@@ -284,7 +277,6 @@ class _Chain:
             chosen = found.scores == found.scores.max()
         for doublings in POLISH:
             found = self.descend(found, chosen, doublings, 0.0, "polish")
-            self.keep(found)
         self.consolidate(chosen)
         self.note("polish", self.best)
 
@@ -332,6 +324,7 @@ class _Chain:
                     BEAM_TOLERANCE,
                 )
                 found = _Found(layout, beam, scores)
+                self.keep(found)
                 left *= after / before
                 self.work["places"] += tried
             self.work["sweeps"] += 1
