@@ -43,6 +43,9 @@ FAST: Mapping[str, dict[str, Any]] = {
     "airpass": {"method": "airpass"},
     "airpass-mp": {"method": "airpass-mp"},
     "hrmc+fixed": {"selection": "hrmc", "geometry": "fixed"},
+    "mimo-m-plus": {"method": "mimo-m-plus"},
+    "mimo-mn-plus": {"method": "mimo-mn-plus"},
+    "mimo-mn-plus, 256 starts": {"method": "mimo-mn-plus", "options": {"selection": {"starts": 256}}},
     "mimo-m": {"method": "mimo-m"},
     "mimo-m, 256 starts": {"method": "mimo-m", "options": {"selection": {"starts": 256}}},
     "mimo-mn": {"method": "mimo-mn"},
@@ -305,7 +308,7 @@ def figures(_: int) -> None:
     with mpl.rc_context(RC):
         picture = new_figure(6.3, 3.6)
         axes = picture.add_subplot()
-        shown = ("airpass-plus", "airpass", "mimo-mn, 256 starts", "mimo-m, 256 starts", "hrmc+fixed")
+        shown = ("airpass-plus", "mimo-mn-plus, 256 starts", "mimo-mn", "airpass", "mimo-m", "hrmc+fixed")
         ends = {"hrmc+fixed": "hrmc, antennas fixed"}
         for scheme, (colour, dash, marker) in zip(shown, LINES[1:], strict=False):
             rows = [
