@@ -1,4 +1,9 @@
-"""Selected devices against SNR, with antennas evenly spaced and moved. Run: python examples/snr_sweep.py"""
+"""Selected devices against SNR: antennas evenly spaced, moved by the paper's method, and by airpass-plus.
+
+Run: python examples/snr_sweep.py
+"""
+
+from typing import Any
 
 import numpy as np
 
@@ -6,10 +11,17 @@ import airpass
 
 SEEDS = range(5)
 
-print("SNR dB   evenly spaced   moved")
-for snr_db in (-10.0, -5.0, 0.0, 5.0):
+SCHEMES: dict[str, dict[str, Any]] = {
+    "evenly spaced": {"selection": "hrmc", "geometry": "fixed"},
+    "airpass": {"method": "airpass"},
+    "airpass-plus": {"method": "airpass-plus", "options": {"effort": "fast"}},
+}
+
+print("SNR dB", *(f"{name:>15}" for name in SCHEMES))
+for snr_db in (-15.0, -10.0, -5.0, 0.0, 5.0):
     scenarios = [airpass.Scenario.paper(50, 10, 10, snr_db, seed) for seed in SEEDS]
-    fixed = [airpass.design(scenario, selection="hrmc", geometry="fixed") for scenario in scenarios]
-    moved = [airpass.design(scenario) for scenario in scenarios]
-    counts = [np.mean([result.selected_count for result in group]) for group in (fixed, moved)]
-    print(f"{snr_db:6g} {counts[0]:15.1f} {counts[1]:7.1f}")
+    means = [
+        np.mean([airpass.design(scenario, **how).selected_count for scenario in scenarios])
+        for how in SCHEMES.values()
+    ]
+    print(f"{snr_db:6g}", *(f"{mean:15.1f}" for mean in means))
