@@ -69,7 +69,7 @@ def test_any_small_scenario(count: int, waveguides: int, antennas: int, snr_db: 
 class TestAlternation:
     def test_returns_the_best_visited(self) -> None:
         for seed in range(5):
-            result = design(Scenario.paper(seed=seed))
+            result = design(Scenario.paper(seed=seed), "airpass")
             best = max(result.trace, key=lambda step: (step.selected_count, step.weakest_score))
             assert result.selected_count == best.selected_count
             assert result.selection.weakest_score == pytest.approx(best.weakest_score, rel=1e-9)
@@ -77,7 +77,7 @@ class TestAlternation:
     def test_first_round_is_selection_at_the_uniform_layout(self) -> None:
         scenario = Scenario.paper(seed=3)
         fixed = design(scenario, selection="hrmc", geometry="fixed")
-        moved = design(scenario)
+        moved = design(scenario, "airpass")
         assert fixed.layout is not None
         np.testing.assert_allclose(fixed.layout, scenario.uniform_layout())
         assert moved.trace[0].selected_count == fixed.selected_count
@@ -86,7 +86,7 @@ class TestAlternation:
 
     def test_moving_antennas_selects_more(self) -> None:
         gains = [
-            design(Scenario.paper(seed=seed)).selected_count
+            design(Scenario.paper(seed=seed), "airpass").selected_count
             - design(Scenario.paper(seed=seed), selection="hrmc", geometry="fixed").selected_count
             for seed in range(10)
         ]
@@ -94,15 +94,17 @@ class TestAlternation:
         assert np.mean(gains) >= 1
 
     def test_limits_are_kept(self) -> None:
-        assert len(design(Scenario.paper(), options={"max_iterations": 0}).trace) == 1
-        result = design(Scenario.paper(), options={"max_iterations": 3})
+        assert len(design(Scenario.paper(), "airpass", options={"max_iterations": 0}).trace) == 1
+        result = design(Scenario.paper(), "airpass", options={"max_iterations": 3})
         assert len(result.trace) <= 4
         assert result.status == "iteration limit"
 
     def test_patience(self) -> None:
         rounds = []
         for patience in (1, 3, 10):
-            results = [design(Scenario.paper(seed=s), options={"patience": patience}) for s in range(6)]
+            results = [
+                design(Scenario.paper(seed=s), "airpass", options={"patience": patience}) for s in range(6)
+            ]
             rounds.append(sum(len(result.trace) for result in results))
         assert rounds[0] < rounds[1] < rounds[2]
 
@@ -115,27 +117,28 @@ class TestAlternation:
         assert "selection: time limit" in result.status
 
     def test_designs_can_be_sent_between_processes(self) -> None:
-        result = design(Scenario.paper(seed=2), options={"max_iterations": 1})
+        result = design(Scenario.paper(seed=2), "airpass", options={"max_iterations": 1})
         again = pickle.loads(pickle.dumps(result))  # noqa: S301
         assert again.options == result.options
         np.testing.assert_array_equal(again.beam, result.beam)
 
     def test_steps_are_reported_as_they_happen(self) -> None:
         seen: list[Step] = []
-        result = design(Scenario.paper(), on_step=seen.append)
+        result = design(Scenario.paper(), "airpass", on_step=seen.append)
         assert tuple(seen) == result.trace
         assert [step.iteration for step in seen] == list(range(len(seen)))
 
     def test_same_seed_same_design(self) -> None:
         first, again = (
-            design(Scenario.paper(seed=5), options={"selection": {"starts": 3}}, seed=9) for _ in range(2)
+            design(Scenario.paper(seed=5), "airpass", options={"selection": {"starts": 3}}, seed=9)
+            for _ in range(2)
         )
         np.testing.assert_array_equal(first.layout, again.layout)
         np.testing.assert_array_equal(first.beam, again.beam)
 
     def test_work_is_counted(self) -> None:
         # Rounds times the cost of a round, eq. (79): the counts of the blocks add up.
-        result = design(Scenario.paper(seed=6), options={"max_iterations": 4, "patience": 10})
+        result = design(Scenario.paper(seed=6), "airpass", options={"max_iterations": 4, "patience": 10})
         rounds = len(result.trace)
         assert rounds == 5
         assert result.work["geometry_iterations"] <= 100 * (rounds - 1)

@@ -261,7 +261,7 @@ def tiny_model() -> nn.Module:
 
 
 def link_of(seed: int, snr_db: float = 10.0, antennas: int = 3) -> aggregation.Link:
-    result = design(Scenario.paper(6, 4, antennas, snr_db, seed), options={"max_iterations": 3})
+    result = design(Scenario.paper(6, 4, antennas, snr_db, seed), "airpass", options={"max_iterations": 3})
     picked = result.selection
     assert picked.noise_power is not None
     selected = picked.selected if picked.selected.any() else picked.scores == picked.scores.max()
@@ -439,7 +439,7 @@ class TestTraining:
     def test_without_noise_and_with_everyone_it_is_fedavg(self, prepared: Any) -> None:
         scenario, _ = prepared
         loud = scenario.with_radio(snr_db=290.0)
-        link = design(loud, options={"max_iterations": 0})
+        link = design(loud, "airpass", options={"max_iterations": 0})
         assert link.selected_count == 6
         ideal = train(None, "mnist-mini", 2, 1, scenario=loud, workers=1)
         air = train(link, "mnist-mini", 2, 1, workers=1)
