@@ -459,6 +459,13 @@ class TestTraining:
         assert math.isnan(run.history[-1].measured_mse)
         assert run.history[-1].test_loss == run.history[0].test_loss
 
+    def test_redraws_keep_the_options_of_the_design(self, prepared: Any) -> None:
+        scenario, _ = prepared
+        link = design(scenario, options={"effort": "fast", "grid_wavelengths": 0.1})
+        run = train(link, "mnist-mini", options=replace(QUICK, rounds=2, redraw_every=1), workers=1)
+        assert run.design is not None
+        assert run.design.options == link.options
+
     def test_redraws_change_the_link_and_resume_alike(self, prepared: Any, tmp_path: Path) -> None:
         _, link = prepared
         options = replace(QUICK, rounds=6, redraw_every=2)

@@ -32,6 +32,7 @@ from airpass.learning.download import check_name, load
 from airpass.learning.partition import Indices, PartitionOptions, partition
 from airpass.learning.pool import Pool
 from airpass.randomness import Purpose, stream
+from airpass.registry import options_dict
 from airpass.scenario import Scenario
 
 FEDAVG = "fedavg"
@@ -299,10 +300,14 @@ class _Run:
         self.scenario = replace(self.scenario, devices=replace(fresh, samples=old.samples))
         if self.design is not None:
             before = self.design
-            again = run_design(
-                self.scenario, _method(before), seed=self.seed, start_layout=before.layout, **_blocks(before)
+            self.design = run_design(
+                self.scenario,
+                _method(before),
+                options=options_dict(before.options),
+                seed=self.seed,
+                start_layout=before.layout,
+                **_blocks(before),
             )
-            self.design = again
 
     def _test(self, pool: Pool) -> None:
         results = pool.measures(self.state, chunks(self.tests) + chunks(self.probed))
