@@ -92,9 +92,11 @@ def tolerance_document(tolerance: Tolerance) -> dict[str, Any]:
                 "mean_count": outcome.mean,
                 "count_quantiles": dict(zip(("5%", "50%", "95%"), outcome.quantiles, strict=True)),
                 "within_threshold": outcome.within,
-                "mse_95%": outcome.typical_mse,
+                "misalignment": outcome.misalignment,
+                "mse_95%": outcome.high_mse,
                 "senders": [int(count) for count in outcome.senders],
                 "counts": [int(count) for count in outcome.counts],
+                "misalignments": outcome.misalignments.tolist(),
                 "mse": outcome.mses.tolist(),
             }
             for name, outcome in tolerance.outcomes.items()

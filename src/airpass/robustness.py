@@ -2,15 +2,16 @@
 
 Every draw moves each antenna by a normal error, which gives the channels that are really there,
 and adds a normal error to those, which gives the channels as they are known. Then three receivers
-are compared, by who sends, who of these has a score of at least one on the real channels, and the
-aggregation error that they really get (eq. 17):
+are compared:
 
     as designed   beam, senders and scaling stay as the design has them
     rescaled      the beam stays; senders and scaling follow from the channels as known
     re-solved     the beam, too, is adapted to the channels as known
 
-A sender whose score has fallen below one cannot be aligned exactly with the others any more. With
-the old scaling it is then a little out of line, which may cost less than the limit leaves over.
+A device is in if it sends and is aligned: with the old scaling, if its part arrives within a tenth of
+the weight it should have; with new scaling, if its score on the real channels is at least one, so that
+it can be aligned exactly. The aggregation error of eq. (17) alone would not tell: with K equal weights
+it is 1/K if nobody sends anything, which may be below its limit.
 """
 
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from airpass.selection.hrmc_plus import regrow
 
 RECEIVERS = ("as designed", "rescaled", "re-solved")
 QUANTILES = (0.05, 0.5, 0.95)
+ALIGNED = 0.1  # relative error within which a device with old scaling counts as aligned
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,13 +35,14 @@ class Outcome:
     """One receiver over all draws."""
 
     senders: Real  # how many devices send
-    counts: Real  # how many of these have a score of at least one on the real channels
-    mses: Real  # aggregation error on the real channels; not a number when nobody sends
+    counts: Real  # how many of these are in
+    misalignments: Real  # sqrt(sum |received - phi_k|^2/sum phi_k^2) over the senders, noise apart
+    mses: Real  # aggregation error on the real channels; these two are not numbers when nobody sends
     threshold: float
 
     @property
     def mean(self) -> float:
-        """Devices with a score of at least one, in the mean."""
+        """Devices that are in, in the mean."""
         return float(self.counts.mean())
 
     @property
@@ -48,14 +51,20 @@ class Outcome:
         return tuple(float(value) for value in np.quantile(self.counts, QUANTILES))
 
     @property
-    def typical_mse(self) -> float:
-        """The aggregation error that 95 % of the draws stay under; not a number if nobody ever sends."""
+    def misalignment(self) -> float:
+        """Root mean square over the draws in which somebody sends."""
+        sent = self.misalignments[np.isfinite(self.misalignments)]
+        return float(np.sqrt(np.mean(sent**2))) if sent.size else float("nan")
+
+    @property
+    def high_mse(self) -> float:
+        """The aggregation error that 95 % of the draws with senders stay under."""
         sent = self.mses[np.isfinite(self.mses)]
         return float(np.quantile(sent, 0.95)) if sent.size else float("nan")
 
     @property
     def within(self) -> float:
-        """Share of the draws in which the aggregation error stays under its limit."""
+        """Share of the draws in which somebody sends and the aggregation error stays under its limit."""
         # Rounding apart: the best scaling puts the weakest sender exactly at its score.
         return float(np.mean(self.mses <= self.threshold * (1.0 + 1e-9)))
 
@@ -93,6 +102,7 @@ def tolerance(
     checks.whole("seed", seed, 0)
     sent = {name: np.empty(draws) for name in RECEIVERS}
     counts = {name: np.empty(draws) for name in RECEIVERS}
+    misalignments = {name: np.empty(draws) for name in RECEIVERS}
     mses = {name: np.empty(draws) for name in RECEIVERS}
     for draw in range(draws):
         real = _built(design, position_mm, stream(seed, Purpose.BUILD_ERROR, draw))
@@ -104,9 +114,16 @@ def tolerance(
             ("re-solved", adapted, known),
         ):
             senders = aircomp.selected(aircomp.scores(beam, _effective(design, believed)))
+            errors, noise = _errors(design, beam, believed, real, senders)
+            inside = senders & aircomp.selected(aircomp.scores(beam, _effective(design, real)))
+            if name == "as designed":
+                inside = senders & (errors <= ALIGNED)
+            power = design.scenario.weights[senders] ** 2
             sent[name][draw] = senders.sum()
-            counts[name][draw] = np.sum(senders & _meets(design, beam, real))
-            mses[name][draw] = _mse(design, beam, believed, real, senders)
+            counts[name][draw] = inside.sum()
+            misaligned = np.sum(power * errors[senders] ** 2)
+            misalignments[name][draw] = np.sqrt(misaligned / power.sum()) if senders.any() else np.nan
+            mses[name][draw] = misaligned + noise
         if report is not None and draw % 50 == 49:
             report(f"errors: {draw + 1} of {draws} draws")
     threshold = design.scenario.radio.mse_threshold
@@ -116,7 +133,10 @@ def tolerance(
         draws=draws,
         seed=seed,
         nominal=design.selected_count,
-        outcomes={name: Outcome(sent[name], counts[name], mses[name], threshold) for name in RECEIVERS},
+        outcomes={
+            name: Outcome(sent[name], counts[name], misalignments[name], mses[name], threshold)
+            for name in RECEIVERS
+        },
     )
 
 
@@ -141,16 +161,16 @@ def _effective(design: Design, channels: Complex) -> Complex:
     return aircomp.effective_channels(channels, design.scenario.weights, design.scenario.budget)
 
 
-def _meets(design: Design, beam: Complex, real: Complex) -> Mask:
-    return aircomp.selected(aircomp.scores(beam, _effective(design, real)))
-
-
-def _mse(design: Design, beam: Complex, believed: Complex, real: Complex, senders: Mask) -> float:
-    """Eq. (17) on the real channels, with scaling from the believed ones, within the power limit."""
+def _errors(
+    design: Design, beam: Complex, believed: Complex, real: Complex, senders: Mask
+) -> tuple[Real, float]:
+    """|received/phi_k - 1| of every sender, and the noise: the two parts of eq. (17)."""
+    result = np.full(senders.size, np.nan)
     if not senders.any():
-        return float("nan")
-    weights, power = design.scenario.weights, design.scenario.radio.power
-    eta = aircomp.denoising_factor(beam, believed, weights, senders, power)
+        return result, float("nan")
+    weights, radio = design.scenario.weights, design.scenario.radio
+    eta = aircomp.denoising_factor(beam, believed, weights, senders, radio.power)
     transmit = aircomp.transmit_scaling(beam, believed, weights, senders, eta)
-    noise = design.scenario.radio.noise_power
-    return aircomp.mse(beam, real, weights, senders, transmit, eta, noise)
+    received = (np.conj(beam) @ real) * transmit / np.sqrt(eta)
+    result[senders] = np.abs(received[senders] / weights[senders] - 1.0)
+    return result, radio.noise_power / eta

@@ -14,6 +14,7 @@ from airpass.files import write_atomically
 from airpass.learning.aggregation import LinkOptions
 from airpass.learning.partition import PartitionOptions
 from airpass.learning.training import FEDAVG, TrainingRun, TrainOptions, prepare, train
+from airpass.registry import build_options
 from airpass.scenario import Scenario
 
 
@@ -65,6 +66,15 @@ def options_from(settings: Mapping[str, Any]) -> TrainOptions:
             phase_error_deg=settings["phase_error_deg"],
         ),
     )
+
+
+def training_options(table: Mapping[str, Any]) -> tuple[str, TrainOptions, Path | None]:
+    """Data set, options and data directory from a table of names, as a study has them."""
+    given = dict(table)
+    dataset = str(given.pop("dataset", "mnist-mini"))
+    data_dir = given.pop("data_dir", None)
+    options: TrainOptions = build_options(TrainOptions(), given, "train.")
+    return dataset, options.filled(dataset), None if data_dir is None else Path(data_dir)
 
 
 def run_all(

@@ -64,7 +64,9 @@ SET_VERDICTS = {
 )
 @click.option("--draws", type=int, help="Draws of that evaluation.  [default: 500]")
 @click.option(
-    "--robust", is_flag=True, help="Let airpass-plus aim for scores that bear the errors of --tolerance-mm."
+    "--robust",
+    is_flag=True,
+    help="Let airpass-plus aim for scores that bear the position errors of --tolerance-mm.",
 )
 @option_option
 @json_option
@@ -94,6 +96,8 @@ def design(
     if tolerance_mm is None and (robust or channel_error is not None or draws is not None):
         flag = "--robust" if robust else "--channel-error" if channel_error is not None else "--draws"
         raise InvalidInput(f"{flag} stands without --tolerance-mm: say how far off antennas may be")
+    if robust and tolerance_mm == 0.0:
+        raise InvalidInput("--robust with --tolerance-mm 0: there is no error to aim for; must be > 0")
     errors: dict[str, Any] = {
         "position_mm": checks.at_least("tolerance_mm", tolerance_mm or 0.0, 0.0),
         "channel_error": checks.at_least("channel_error", channel_error or 0.0, 0.0),
@@ -115,6 +119,8 @@ def design(
             continue
         if not hasattr(chosen.options(), name):
             raise InvalidInput(f"{flag}: {chosen.name} does not have this; --method airpass-plus does")
+        if name in options:
+            raise InvalidInput(f"{flag} stands beside --option {name}=...: give one of them")
         options[name] = value
     measured = None
     with progress("Designing") as report:

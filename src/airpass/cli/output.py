@@ -139,7 +139,7 @@ def print_tolerance(tolerance: "Tolerance") -> None:
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("receiver")
-    for name in ("senders", "score ≥ 1", "5 %", "median", "95 %", "MSE, 95 %", "MSE within limit"):
+    for name in ("senders", "in, mean", "5 %", "median", "95 %", "misaligned", "MSE, 95 %", "within limit"):
         table.add_column(name, justify="right")
     for name, outcome in tolerance.outcomes.items():
         table.add_row(
@@ -147,7 +147,8 @@ def print_tolerance(tolerance: "Tolerance") -> None:
             f"{outcome.senders.mean():.1f}",
             f"{outcome.mean:.1f}",
             *(f"{value:.0f}" for value in outcome.quantiles),
-            f"{outcome.typical_mse:.4g}",
+            f"{100.0 * outcome.misalignment:.1f} %",
+            f"{outcome.high_mse:.4g}",
             f"{100.0 * outcome.within:.1f} %",
         )
     screen = console()

@@ -228,6 +228,7 @@ def sweep(
     total = np.empty(track.points, np.float32)
     kept = track.table.shape[0] > 0
     spare = np.empty((2, 1 if kept else track.points), np.float32)
+    standing = np.empty(antennas)
     low = np.empty(antennas)
     high = np.empty(antennas)
     first = np.empty(antennas, np.int64)
@@ -242,8 +243,9 @@ def sweep(
     # The beam's conjugate gradients see the channels in the same unit as the antennas.
     root = np.sqrt(unit)
     beam = start_beam
-    before = 0.0
     value = 0.0
+    cg.projections(channels_re, channels_im, beam, sums_re, sums_im)
+    before = _value(sums_re, sums_im, unit, goal, work[0])
     for turn in range(turns + 1):
         beam, value, _, _, _ = cg.minimise(
             channels_re * root,
@@ -257,8 +259,6 @@ def sweep(
             beam_iterations,
             beam_tolerance,
         )
-        if turn == 0:
-            before = value
         if turn == turns:
             break
         m = (first_waveguide + turn) % waveguides
@@ -272,7 +272,12 @@ def sweep(
             continue
         twice = 2.0 * unit * track.reference
         square = np.float32(unit * (reach * track.reference) ** 2)
-        for n in range(antennas):
+        standing[:] = layout[m]
+        for stood in standing:
+            # Antennas may have passed it since: it is known by where it stood.
+            n = 0
+            while n < antennas - 1 and layout[m, n] != stood:
+                n += 1
             # The stretches of waveguide that are free for this antenna, and the grid points there.
             spans = 0
             for g in range(0 if across else n, antennas if across else n + 1):
@@ -281,6 +286,8 @@ def sweep(
                 low[spans] = layout[m, left] + track.min_gap if g > 0 else 0.0
                 high[spans] = layout[m, right] - track.min_gap if g < antennas - 1 else track.lengths[m]
                 first[spans] = int(np.ceil(low[spans] / track.step))
+                if spans > 0:  # without a least gap two stretches may meet in a point
+                    first[spans] = max(first[spans], last[spans - 1] + 1)
                 last[spans] = min(int(np.floor(high[spans] / track.step)), track.points - 1)
                 if first[spans] <= last[spans]:
                     total[first[spans] : last[spans] + 1] = 0.0

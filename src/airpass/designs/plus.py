@@ -16,10 +16,12 @@ Background and measurements: docs/airpass-plus.md.
 """
 
 import os
+import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -32,7 +34,8 @@ from airpass.geometry import hago
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim.types import Complex, Mask, Real
 from airpass.randomness import Purpose, stream
-from airpass.scenario import Scenario
+from airpass.scenario import Scenario, Weighting
+from airpass.selection import hrmc_plus
 from airpass.selection.base import Report, dominant_eigenvector, rank
 
 # Chains, and kicks in each.
@@ -83,8 +86,7 @@ class PlusOptions:
             checks.positive("time_limit_s", self.time_limit_s)
         checks.positive("grid_wavelengths", self.grid_wavelengths)
         checks.at_least("tolerance_mm", self.tolerance_mm, 0.0)
-        checks.at_least("confidence", self.confidence, 0.5)
-        checks.between("confidence", self.confidence, 0.0, 1.0)
+        checks.between("confidence", self.confidence, 0.5, 1.0)
 
 
 def margins(scenario: Scenario, tolerance_mm: float, confidence: float) -> Real:
@@ -111,28 +113,59 @@ def margins(scenario: Scenario, tolerance_mm: float, confidence: float) -> Real:
     spread = (
         np.sqrt(scenario.budget * (1.0 - np.exp(-variance)) * power.mean(axis=0) / 2.0) / scenario.weights
     )
-    quantile = NormalDist().inv_cdf(min(confidence, 1.0 - 1e-9))
+    quantile = NormalDist().inv_cdf(confidence)
     result: Real = (np.exp(variance / 2.0) * (1.0 + quantile * spread)) ** 2
     return result
+
+
+def exact_margins(
+    scenario: Scenario, layout: Real, beam: Complex, tolerance_mm: float, confidence: float
+) -> Real:
+    """The same for a layout and a beam that are known.
+
+    A term a e^{j phi} of the sum, turned by a normal angle phi of variance sigma^2, keeps
+    e^{-sigma^2/2} a, and has variance |a|^2 (1 - e^{-sigma^2})(1 - e^{-sigma^2} cos 2 psi)/2 along
+    the sum, psi being the angle between the two.
+    """
+    field = scenario.uplink.field(scenario.receiver.antennas)
+    dx = layout[:, :, None] - field.device_x
+    distance = np.sqrt(dx**2 + field.offset_square[:, None, :])
+    turns = field.turns_per_m * (distance + field.refractive_index * layout[:, :, None])
+    scale = np.sqrt(scenario.budget) / scenario.weights
+    terms = np.conj(beam)[:, None, None] * scale * field.amplitude / distance * np.exp(-2j * np.pi * turns)
+    whole = terms.sum(axis=(0, 1))
+    error = 1e-3 * tolerance_mm * 2.0 * np.pi * field.turns_per_m
+    kept = np.exp(-((error * (dx / distance + field.refractive_index)) ** 2))
+    shrunk = np.abs((np.sqrt(kept) * terms).sum(axis=(0, 1)))
+    twice_angle = (terms / whole) ** 2 / np.abs(terms / whole) ** 2
+    variance = (0.5 * np.abs(terms) ** 2 * (1.0 - kept) * (1.0 - kept * twice_angle.real)).sum(axis=(0, 1))
+    # The score at which the mean less so many deviations is one, if all grow with the score alike.
+    quantile = NormalDist().inv_cdf(confidence)
+    result: Real = ((1.0 + quantile * np.sqrt(variance)) * np.abs(whole) / np.maximum(shrunk, 1e-9)) ** 2
+    return np.maximum(result, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class _Room:
     """What all chains share: the scenario as kernels take it."""
 
-    scenario: Scenario
-    margins: Real  # the scores to aim at; within the search, scores are counted in these
-    scale: Real  # sqrt(Gamma)/phi_k over the square root of the margin
+    scenario: Scenario  # with weights that ask for the margins: within the search, these are the scores
+    margins: Real  # score to aim at, for each device
+    scale: Real  # sqrt(Gamma)/phi_k of that scenario
     field: Field
     track: Track
     turns: int  # waveguides that are swept before the clock is looked at
 
     @classmethod
-    def of(cls, scenario: Scenario, options: PlusOptions) -> "_Room":
+    def of(cls, scenario: Scenario, options: PlusOptions, aims: Real) -> "_Room":
+        asking = replace(
+            scenario,
+            devices=replace(scenario.devices, samples=scenario.weights * np.sqrt(aims)),
+            weighting=Weighting("count"),
+        )
         receiver = scenario.receiver
         field = scenario.uplink.field(receiver.antennas)
-        aims = margins(scenario, options.tolerance_mm, options.confidence)
-        scale = np.sqrt(scenario.budget / aims) / scenario.weights
+        scale = np.sqrt(scenario.budget) / asking.weights
         longest = float(receiver.lengths.max())
         step = max(options.grid_wavelengths * scenario.radio.wavelength_m, longest / (MOST_POINTS - 1))
         points = int(longest / step) + 1
@@ -145,7 +178,7 @@ class _Room:
         # A table is read some twenty times faster than its entries are computed.
         entries = receiver.antennas * points * scale.size * (1 if kept else 20)
         turns = min(receiver.waveguides, max(1, ENTRIES_PER_CALL // entries))
-        return cls(scenario, aims, scale, field, track, turns)
+        return cls(asking, aims, scale, field, track, turns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +195,27 @@ class _Found:
 
 
 class _TimeUp(Exception):
-    """The time limit has passed."""
+    """The time limit has passed, or the search was stopped."""
+
+
+class _Clock:
+    """When a chain has to stop. A tenth of the time is left for the polish."""
+
+    def __init__(self, limit_s: float | None, began: float, stop: threading.Event) -> None:
+        self.limit = limit_s
+        self.began = began
+        self.stop = stop
+        self.last_minute = False
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.began
+
+    def look(self) -> None:
+        """Raise if the time is up."""
+        share = 1.0 if self.last_minute else 0.9
+        if self.stop.is_set() or (self.limit is not None and self.seconds > share * self.limit):
+            raise _TimeUp
 
 
 class _Chain:
@@ -174,8 +227,9 @@ class _Chain:
         options: PlusOptions,
         seed: int,
         index: int,
-        began: float,
+        clock: _Clock,
         start: Real | None,
+        watch: OnStep,
         report: Report,
     ) -> None:
         self.room = room
@@ -183,27 +237,30 @@ class _Chain:
         self.kicks = EFFORTS[options.effort][1] if options.kicks is None else options.kicks
         self.seed = seed
         self.index = index
-        self.began = began
+        self.clock = clock
+        self.given = start is not None
+        self.watch = watch
         self.report = report
-        self.trace: list[Step] = []
+        self.trace: list[tuple[Step, tuple[int, float]]] = []  # steps, and what they rank as
         self.work = {"sweeps": 0, "places": 0}
+        self.timed_out = False
         layout = start
         if layout is None:
             scenario = room.scenario
-            random = self.rng(0)
-            layout = scenario.uniform_layout() if index == 0 else scenario.random_layout(random)
+            layout = scenario.uniform_layout() if index == 0 else scenario.random_layout(self.rng(0))
         self.best = self.at(layout)
-        self.note("start", self.best)
 
     def rng(self, trial: int) -> np.random.Generator:
         return stream(self.seed, Purpose.JOINT, self.index, trial)
 
-    def at(self, layout: Real, beam: Complex | None = None) -> _Found:
-        """A layout with a beam, or with the dominant eigenvector."""
+    def effective(self, layout: Real) -> Complex:
         scenario = self.room.scenario
         channels = scenario.uplink.channels(layout)
-        effective = aircomp.effective_channels(channels, scenario.weights, scenario.budget)
-        effective = effective / np.sqrt(self.room.margins)
+        return aircomp.effective_channels(channels, scenario.weights, scenario.budget)
+
+    def at(self, layout: Real, beam: Complex | None = None) -> _Found:
+        """A layout with a beam, or with the dominant eigenvector."""
+        effective = self.effective(layout)
         if beam is None:
             beam = dominant_eigenvector(effective)
         return _Found(layout, beam, aircomp.scores(beam, effective))
@@ -211,23 +268,36 @@ class _Chain:
     def note(self, phase: str, found: _Found) -> None:
         """Into the trace, and to whoever watches."""
         count, weakest = rank(found.scores * self.room.margins)
-        self.trace.append(
-            Step(len(self.trace), count, weakest, time.perf_counter() - self.began, False, phase)
-        )
+        better = not self.trace or found.rank > max(reached for _, reached in self.trace)
+        step = Step(len(self.trace), count, weakest, self.clock.seconds, better, phase)
+        self.trace.append((step, found.rank))
+        self.watch(step)
         self.report(f"start {self.index + 1}, {phase}: {count} selected, weakest {weakest:.3g}")
 
     def run(self) -> "_Chain":
         """All phases; what was best when the time was up, if it is limited."""
+        found = self.best
         try:
-            self.grow(self.annealed(self.best, ""), "")
+            self.note("start", found)
+            if self.given:
+                # A layout that was given may be good already: do not lose what it can do.
+                effective = self.effective(found.layout)
+                picked = hrmc_plus.search(effective, hrmc_plus.HrmcPlusOptions(), self.rng(0), self.report)
+                self.keep(self.at(found.layout, picked.beam))
+                self.grow(self.best, " from the layout given")
+            self.grow(self.annealed(found, ""), "")
             for kick in range(1, self.kicks + 1):
                 if self.best.rank[0] == self.room.scale.size:
                     break
                 self.kick(kick)
-            if self.options.polish:
-                self.polish()
         except _TimeUp:
-            self.note("time limit", self.best)
+            self.timed_out = True
+        if self.options.polish:
+            self.clock.last_minute = True
+            with suppress(_TimeUp):
+                self.polish()
+        if self.timed_out or not self.options.polish:
+            self.note("time limit" if self.timed_out else "end", self.best)
         return self
 
     def kick(self, number: int) -> None:
@@ -285,7 +355,7 @@ class _Chain:
         scenario = self.room.scenario
         moved = hago.move(scenario, self.best.layout, self.best.beam, chosen, hago.HagoOptions(), self.rng(0))
         self.keep(self.at(moved.layout, self.best.beam))
-        wanted = (self.room.scale * scenario.uplink.channels(self.best.layout))[:, chosen]
+        wanted = self.effective(self.best.layout)[:, chosen]
         for temperature in CONSOLIDATION:
             beam, *_ = cg.minimise(
                 np.ascontiguousarray(wanted.real),
@@ -307,9 +377,7 @@ class _Chain:
         for number in range(SWEEPS[phase]):
             left = 1.0  # share of the objective that the sweep leaves
             for first in range(0, len(found.layout), self.room.turns):
-                limit = self.options.time_limit_s
-                if limit is not None and time.perf_counter() - self.began > limit:
-                    raise _TimeUp
+                self.clock.look()
                 layout, beam, scores, before, after, tried = sweep(
                     found.layout,
                     found.beam,
@@ -340,37 +408,72 @@ def run(
 ) -> DesignSearch:
     """All chains; the best of them."""
     began = time.perf_counter()
-    room = _Room.of(scenario, options)
+    aims = margins(scenario, options.tolerance_mm, options.confidence)
+    room = _Room.of(scenario, options, aims)
     count = options.starts or EFFORTS[options.effort][0]
-    chains = [_Chain(room, options, seed, i, began, start if i == 0 else None, report) for i in range(count)]
-    threads = options.threads or len(os.sched_getaffinity(0))
+    stop = threading.Event()
+
+    def chain(index: int, room: _Room, options: PlusOptions, watch: OnStep) -> _Chain:
+        clock = _Clock(options.time_limit_s, began, stop)
+        given = start if index == 0 else None
+        return _Chain(room, options, seed, index, clock, given, watch, report).run()
+
+    if options.tolerance_mm > 0.0:
+        # The margins so far are those of an average layout; a first design shows how it really is.
+        first = chain(0, room, replace(options, kicks=0, polish=False), _ignore)
+        found = exact_margins(
+            scenario, first.best.layout, first.best.beam, options.tolerance_mm, options.confidence
+        )
+        chosen = first.best.scores >= 1.0
+        if chosen.any():
+            # Of devices that are not in, the beam and the layout know nothing: scale theirs alike.
+            typical = float(np.median(found[chosen] / aims[chosen]))
+            room = _Room.of(scenario, options, np.maximum(np.where(chosen, found, typical * aims), 1.0))
+    # A single chain can be watched live; several would come in no fixed order.
+    watch = on_step if count == 1 else _ignore
+    threads = options.threads or processors()
     with ThreadPoolExecutor(min(threads, count)) as pool:
-        done = list(pool.map(_Chain.run, chains))
-    best = max((chain.best for chain in done), key=lambda found: found.rank)
+        try:
+            done = list(pool.map(lambda index: chain(index, room, options, watch), range(count)))
+        except BaseException:  # Ctrl-C: do not wait for chains that may take minutes
+            stop.set()
+            raise
+    best = max((one.best for one in done), key=lambda found: found.rank)
     trace = _merged(done)
-    for step in trace:
-        on_step(step)
-    work = {name: sum(chain.work[name] for chain in done) for name in done[0].work}
+    if count > 1:
+        for step in trace:
+            on_step(step)
+    work = {name: sum(one.work[name] for one in done) for name in done[0].work}
     return DesignSearch(
         beam=best.beam,
         channels=scenario.uplink.channels(best.layout),
         layout=best.layout,
         array=None,
         trace=trace,
-        status="time limit" if any(chain.trace[-1].phase == "time limit" for chain in done) else "done",
+        status="time limit" if any(one.timed_out for one in done) else "done",
         work=work,
     )
 
 
+def processors() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _ignore(step: Step) -> None:
+    """Steps that nobody watches."""
+
+
 def _merged(chains: Sequence[_Chain]) -> tuple[Step, ...]:
     """One trace, chain after chain."""
+    if len(chains) == 1:
+        return tuple(step for step, _ in chains[0].trace)
     steps: list[Step] = []
     best = (-1, 0.0)
     for chain in chains:
-        for step in chain.trace:
-            reached = (step.selected_count, step.weakest_score)
-            label = f"start {chain.index + 1}: {step.phase}" if len(chains) > 1 else step.phase
-            steps.append(Step(len(steps), *reached, seconds=step.seconds, best=reached > best, phase=label))
+        for step, reached in chain.trace:
+            phase = f"start {chain.index + 1}: {step.phase}"
+            steps.append(replace(step, iteration=len(steps), best=reached > best, phase=phase))
             best = max(best, reached)
     return tuple(steps)
 

@@ -18,7 +18,7 @@ MOST_DOUBLINGS = 6
 def hill(scores: Real, counted: Real, doublings: int, floor: float, slopes: Real, terms: Real) -> float:
     """F of the scores, c_k in `counted`; `slopes` receives dF/dz_k, `terms` what F sums.
 
-    With h = 1/(floor + z^p), dh/dz = -p z^(p-1) h^2 = -p h (1 - floor h)/z, which cannot overflow.
+    With h = 1/(floor + z^p), dh/dz = -p z^(p-1) h^2 = -p h (z^p h)/z, where z^p h is at most one.
     """
     power = 2.0**doublings
     for k in range(scores.size):
@@ -28,6 +28,6 @@ def hill(scores: Real, counted: Real, doublings: int, floor: float, slopes: Real
             terms[k] = min(max(terms[k] * terms[k], 1e-150), 1e150)
     for k in range(scores.size):
         h = 1.0 / (floor + terms[k])
-        slopes[k] = -counted[k] * power * h * (1.0 - floor * h) / max(scores[k], 1e-150)
+        slopes[k] = -counted[k] * power * h * (terms[k] * h) / max(scores[k], 1e-150)
         terms[k] = counted[k] * h
     return lane_sum(terms)

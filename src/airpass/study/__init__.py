@@ -1,0 +1,1 @@
+"""Studies: schemes x sweep points x trials, to tidy rows, on one machine or a cluster."""

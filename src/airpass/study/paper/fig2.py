@@ -1,0 +1,14 @@
+"""Figure 2: test accuracy on MNIST against rounds, AirPASS and co-located arrays."""
+
+from airpass.study.curves import MNIST, training_figure
+
+FIGURE = training_figure(
+    "fig2",
+    "Test accuracy on MNIST. K = 10, M = N = 5, 10 dB",
+    size=(10, 5, 5),
+    snr_db=10.0,
+    schemes=("fedavg", "airpass-plus", "airpass", "mimo-mn", "mimo-m"),
+    metric="test_accuracy",
+    scales=MNIST,
+    duration={"smoke": "half a minute", "lite": "10 minutes", "paper": "half an hour"},
+)

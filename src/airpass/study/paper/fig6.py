@@ -1,0 +1,20 @@
+"""Figure 6: training loss on MNIST against rounds, for the number of waveguides."""
+
+from airpass.study.curves import MNIST, training_figure
+
+FIGURE = training_figure(
+    "fig6",
+    "Training loss on MNIST. K = 10, N = 5, 10 dB",
+    size=(10, 5, 5),
+    snr_db=10.0,
+    schemes=("airpass", "airpass-plus"),
+    metric="train_loss",
+    scales=MNIST,
+    duration={"smoke": "a minute", "lite": "20 minutes", "paper": "an hour"},
+    axis="receiver.waveguides",
+    values=(1, 2, 3, 5, 8),  # ours; the paper's are not in its text
+    unit="",
+    letter="M",
+    panel_by="scheme",
+    changes={"smoke": {"rounds": 8}},
+)

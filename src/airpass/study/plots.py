@@ -1,0 +1,112 @@
+"""The pictures of a study: lines over rounds or over a sweep's axis, with confidence bands."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from airpass.figures.style import LINES, RC, new_figure
+from airpass.study.summary import Mean, means_by_point, means_by_round
+from airpass.study.trial import Row
+
+COLUMN_IN = 3.5  # width of a column in IEEE journals
+# One look for a scheme in every figure.
+LOOKS = {
+    "fedavg": LINES[0],
+    "airpass-plus": LINES[1],
+    "airpass": LINES[2],
+    "mimo-mn": LINES[3],
+    "mimo-m": LINES[4],
+    "airpass-sdr-dc": LINES[5],
+    "airpass-mp": LINES[6],
+}
+NAMES = {
+    "fedavg": "FedAvg (ideal)",
+    "airpass-plus": "AirPASS-plus",
+    "airpass": "AirPASS",
+    "mimo-m": "co-located, M",
+    "mimo-mn": "co-located, MN",
+    "airpass-sdr-dc": "AirPASS-SDR-DC",
+    "airpass-mp": "AirPASS-MP",
+}
+METRICS = {
+    "test_accuracy": ("test accuracy, %", 100.0),
+    "train_loss": ("training loss", 1.0),
+    "selected_count": ("selected devices", 1.0),
+}
+
+
+def look(scheme: str, position: int) -> dict[str, Any]:
+    """Colour, dash and marker."""
+    colour, dash, marker = LOOKS.get(scheme, LINES[position % len(LINES)])
+    return {"color": colour, "linestyle": dash, "marker": marker, "markersize": 3.5, "linewidth": 1.2}
+
+
+def line(axes: Axes, x: Sequence[float], means: Sequence[Mean], scale: float, **style: Any) -> None:
+    """Means with a band of 95 % confidence, where there are several trials."""
+    y = scale * np.array([mean.value for mean in means])
+    half = scale * np.array([mean.half_width for mean in means])
+    axes.plot(x, y, markevery=max(1, len(x) // 8), **style)
+    if np.isfinite(half).any():
+        axes.fill_between(x, y - half, y + half, color=style["color"], alpha=0.15, linewidth=0)
+
+
+def frame(axes: Axes, xlabel: str, metric: str) -> None:
+    """Labels and a quiet grid."""
+    axes.set(xlabel=xlabel, ylabel=METRICS[metric][0])
+    axes.grid(True, color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+
+
+def over_rounds(
+    rows: Sequence[Row], metric: str, panels: Mapping[str, str], labels: Mapping[str, str] | None = None
+) -> Figure:
+    """Lines against rounds: one panel for each point of the axis with a line a scheme; or, with
+    `labels`, one panel for each scheme with a line a point."""
+    means = means_by_round(rows, metric)
+    scale = METRICS[metric][1]
+    with mpl.rc_context(RC | {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7}):
+        figure = new_figure(COLUMN_IN, 2.5 * len(panels))
+        for axes, (panel, title) in zip(
+            np.atleast_1d(figure.subplots(len(panels), 1)), panels.items(), strict=True
+        ):
+            position = 0
+            for (scheme, point), rounds in means.items():
+                if panel != (point if labels is None else scheme):
+                    continue
+                if labels is None:
+                    style = look(scheme, position) | {"label": NAMES.get(scheme, scheme)}
+                else:
+                    style = look("", position) | {"label": labels[point]}
+                position += 1
+                line(axes, list(rounds), list(rounds.values()), scale, **style)
+            frame(axes, "communication round", metric)
+            axes.set_title(title)
+            axes.set_xlim(left=0)
+            if position:
+                axes.legend(loc="lower right" if metric == "test_accuracy" else "upper right")
+    return figure
+
+
+def over_axis(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Figure:
+    """Lines against the sweep's axis, one a scheme."""
+    means = means_by_point(rows, metric)
+    with mpl.rc_context(RC | {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7}):
+        figure = new_figure(COLUMN_IN, 2.9)
+        axes = figure.add_subplot()
+        numeric = all(row.x is not None for row in rows)
+        points = list(dict.fromkeys(row.x_label for row in rows))
+        for position, (scheme, found) in enumerate(means.items()):
+            known = [point for point in points if point in found]
+            x = [float(point) if numeric else points.index(point) for point in known]
+            style = look(scheme, position) | {"label": NAMES.get(scheme, scheme)}
+            line(axes, x, [found[point] for point in known], METRICS[metric][1], **style)
+        if not numeric:
+            axes.set_xticks(range(len(points)), points)
+        frame(axes, xlabel, metric)
+        axes.set_title(title)
+        axes.legend(loc="best")
+    return figure

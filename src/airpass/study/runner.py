@@ -1,0 +1,145 @@
+"""Running trials: on local processes, or on a Dask cluster.
+
+A trial that fails is reported at the end and does not stop the others. A worker that dies costs the
+trial it was at, which is tried again elsewhere.
+"""
+
+import importlib
+import multiprocessing
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import Any
+
+from airpass.errors import InvalidInput
+from airpass.study.store import Store
+from airpass.study.trial import Row, Trial, check, run
+
+ATTEMPTS = 3  # of a trial whose worker dies
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+Result = tuple[Trial, list[Row] | str]  # rows, or what went wrong
+Backend = Callable[[Sequence[Trial]], Iterator[Result]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a study went."""
+
+    done: int  # trials computed now
+    kept: int  # trials that were there
+    failures: tuple[tuple[Trial, str], ...]
+    seconds: float
+
+
+def run_trials(
+    trials: Sequence[Trial], store: Store, backend: Backend, on_done: Callable[[Trial], None] | None = None
+) -> Outcome:
+    """Compute what is missing, and keep each trial as soon as it is done."""
+    began = time.perf_counter()
+    for trial in trials:
+        check(trial)
+    missing = [trial for trial in trials if not store.has(trial)]
+    failures: list[tuple[Trial, str]] = []
+    for trial, result in backend(missing) if missing else ():
+        if isinstance(result, str):
+            failures.append((trial, result))
+        else:
+            store.write(trial, result)
+        if on_done is not None:
+            on_done(trial)
+    failures.sort(key=lambda failure: failure[0].name)
+    return Outcome(
+        done=len(missing) - len(failures),
+        kept=len(trials) - len(missing),
+        failures=tuple(failures),
+        seconds=time.perf_counter() - began,
+    )
+
+
+def attempt(trial: Trial) -> list[Row] | str:
+    """Rows, or the error in a line: what a worker sends back."""
+    try:
+        return run(trial)
+    except Exception as error:
+        text = str(error).strip().splitlines()
+        return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+
+
+class LocalProcesses:
+    """So many processes of one compute thread each."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def __call__(self, trials: Sequence[Trial]) -> Iterator[Result]:
+        """Results as they come."""
+        waiting = deque((trial, 1) for trial in trials)
+        # An executor of one process each, so that a death breaks one trial and no other.
+        slots = [self._slot() for _ in range(min(self.workers, len(trials)))]
+        free = list(range(len(slots)))
+        running: dict[Future[Any], tuple[int, Trial, int]] = {}
+        try:
+            while waiting or running:
+                while waiting and free:
+                    slot = free.pop()
+                    trial, tries = waiting.popleft()
+                    running[slots[slot].submit(attempt, trial)] = (slot, trial, tries)
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    slot, trial, tries = running.pop(future)
+                    try:
+                        yield trial, future.result()
+                    except BrokenProcessPool:
+                        slots[slot].shutdown(wait=False)
+                        slots[slot] = self._slot()
+                        if tries < ATTEMPTS:
+                            waiting.append((trial, tries + 1))
+                        else:
+                            yield trial, f"its worker died {tries} times (out of memory?)"
+                    free.append(slot)
+        finally:
+            for executor in slots:
+                for process in list((executor._processes or {}).values()):
+                    process.terminate()
+                executor.shutdown(wait=False, cancel_futures=True)
+
+    @staticmethod
+    def _slot() -> ProcessPoolExecutor:
+        # Threads are counted when libraries are loaded, so the limit has to be in the environment
+        # of a fresh process.
+        for name in ONE_THREAD:
+            os.environ.setdefault(name, "1")
+        return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+
+
+class DaskCluster:
+    """The workers of a Dask scheduler at an address such as tcp://host:8786."""
+
+    def __init__(self, address: str) -> None:
+        try:
+            self._distributed: Any = importlib.import_module("distributed")
+        except ImportError:
+            raise InvalidInput("--dask needs the package distributed: pip install 'airpass[dask]'") from None
+        try:
+            self.client = self._distributed.Client(address, timeout=10)
+        except (OSError, ValueError, TimeoutError) as error:
+            raise InvalidInput(f"dask = {address!r}: no scheduler answers there ({error})") from None
+
+    def __call__(self, trials: Sequence[Trial]) -> Iterator[Result]:
+        """Results as they come; Dask itself moves the trials of a worker that is lost."""
+        futures = {
+            self.client.submit(attempt, trial, key=f"airpass-{trial.key}", pure=False): trial
+            for trial in trials
+        }
+        for future in self._distributed.as_completed(futures):
+            trial = futures[future]
+            if future.status == "finished":
+                yield trial, future.result()
+            else:
+                yield trial, f"lost by the cluster: {future.exception()}"
+            future.release()

@@ -1,0 +1,65 @@
+"""Means with confidence over the trials of a study."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from airpass.study.trial import Row
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over trials, and half the width of its 95 % confidence interval (Student's t)."""
+
+    value: float
+    half_width: float  # not a number for fewer than two trials
+    count: int
+
+
+def mean(values: Sequence[float]) -> Mean:
+    """Of the values that are numbers."""
+    known = np.array([value for value in values if not np.isnan(value)])
+    if known.size == 0:
+        return Mean(float("nan"), float("nan"), 0)
+    if known.size == 1:
+        return Mean(float(known[0]), float("nan"), 1)
+    quantile = float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, known.size - 1))
+    half = quantile * float(known.std(ddof=1)) / float(np.sqrt(known.size))
+    return Mean(float(known.mean()), half, int(known.size))
+
+
+def last_round(rows: Iterable[Row]) -> list[Row]:
+    """Of each trial's metrics, the row of the last round."""
+    latest: dict[tuple[object, ...], Row] = {}
+    for row in rows:
+        key = (row.figure, row.scheme, row.x, row.x_label, row.trial, row.metric)
+        if key not in latest or row.round > latest[key].round:
+            latest[key] = row
+    return list(latest.values())
+
+
+def means_by_point(rows: Iterable[Row], metric: str) -> dict[str, dict[str, Mean]]:
+    """Scheme -> point of the axis -> mean over trials, at the last round."""
+    groups: dict[str, dict[str, list[float]]] = {}
+    for row in last_round(rows):
+        if row.metric == metric:
+            groups.setdefault(row.scheme, {}).setdefault(row.x_label, []).append(row.value)
+    return {
+        scheme: {point: mean(values) for point, values in points.items()} for scheme, points in groups.items()
+    }
+
+
+def means_by_round(rows: Iterable[Row], metric: str) -> dict[tuple[str, str], dict[int, Mean]]:
+    """(scheme, point) -> round -> mean over trials."""
+    groups: dict[tuple[str, str], dict[int, list[float]]] = {}
+    for row in rows:
+        if row.metric == metric:
+            groups.setdefault((row.scheme, row.x_label), {}).setdefault(row.round, []).append(row.value)
+    return {
+        line: {number: mean(values) for number, values in sorted(rounds.items())}
+        for line, rounds in groups.items()
+    }

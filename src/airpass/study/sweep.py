@@ -1,0 +1,124 @@
+"""Sweeps of a user's own, from a TOML file.
+
+name = "gap"
+schemes = ["airpass-plus", "mimo-mn"]     # designs; with [train] also "fedavg"
+trials = 5                                # trial t has seed + t
+seed = 0
+
+[axis]
+field = "receiver.min_gap_m"              # any field of a scenario, or train.<option>
+values = [0.1, 0.5, 0.95]
+
+[scenario.devices]                        # tables as in a scenario file
+count = 50
+
+[train]                                   # only if models are to be trained
+dataset = "mnist-mini"
+rounds = 100
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from airpass import checks
+from airpass.errors import InvalidInput
+from airpass.scenario import read_tables
+from airpass.study.trial import Trial
+
+KEYS = ("name", "schemes", "trials", "seed", "axis", "scenario", "train")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A study that was read from a file."""
+
+    name: str
+    axis: str  # the field that varies; empty if none does
+    trials: tuple[Trial, ...]
+
+
+def load(path: str | Path) -> Sweep:
+    """Read a sweep's file."""
+    return from_dict(read_tables(path))
+
+
+def from_dict(tables: Mapping[str, Any]) -> Sweep:
+    """A sweep from its tables."""
+    checks.known_keys("", tables, KEYS)
+    name = tables.get("name", "sweep")
+    if not isinstance(name, str) or not name or not all(c.isalnum() or c in "-_" for c in name):
+        raise InvalidInput(f"name = {name!r}: must be letters, digits, - and _")
+    schemes = _schemes(tables.get("schemes", ["airpass-plus"]))
+    count = checks.whole("trials", tables.get("trials", 1), 1)
+    seed = checks.whole("seed", tables.get("seed", 0), 0)
+    axis = tables.get("axis", {})
+    if not isinstance(axis, Mapping):
+        raise InvalidInput("axis: must be a table with field and values")
+    checks.known_keys("axis", axis, ("field", "values"))
+    field = axis.get("field", "")
+    values = axis.get("values", [None])
+    if bool(field) != ("values" in axis) or not isinstance(values, list) or not values:
+        raise InvalidInput("axis: needs a field and a list of values for it")
+    trials = [
+        _trial(tables, name, label, method, field, value, number, seed + number)
+        for value in values
+        for number in range(count)
+        for label, method in schemes.items()
+    ]
+    return Sweep(name, field, tuple(trials))
+
+
+def _schemes(given: Any) -> dict[str, dict[str, Any]]:
+    """Label -> arguments of `design`, from names, or tables with label, method or blocks, and options."""
+    if not isinstance(given, Sequence) or isinstance(given, str) or not given:
+        raise InvalidInput("schemes: must be a list of names, or of tables")
+    schemes: dict[str, dict[str, Any]] = {}
+    for entry in given:
+        table = {"method": entry} if isinstance(entry, str) else dict(entry)
+        checks.known_keys("schemes", table, ("label", "method", "selection", "geometry", "options"))
+        label = str(table.pop("label", table.get("method") or "+".join(table.values())))
+        if label in schemes:
+            raise InvalidInput(f"schemes: {label!r} stands twice; give each a label of its own")
+        schemes[label] = table
+    return schemes
+
+
+def _trial(
+    tables: Mapping[str, Any],
+    name: str,
+    label: str,
+    method: Mapping[str, Any],
+    field: str,
+    value: Any,
+    number: int,
+    seed: int,
+) -> Trial:
+    scenario = deepcopy(dict(tables.get("scenario", {})))
+    training = deepcopy(dict(tables["train"])) if "train" in tables else None
+    devices = scenario.setdefault("devices", {})
+    if not {"x_m", "y_m", "gain", "samples"} & set(devices):
+        devices.setdefault("seed", seed)
+    if field:
+        first, *rest = field.split(".")
+        target: Any = training if first == "train" else scenario
+        if target is None:
+            raise InvalidInput(f"axis.field = {field!r}: there is no table [train]")
+        keys = rest if first == "train" else [first, *rest]
+        for key in keys[:-1]:
+            target = target.setdefault(key, {})
+        target[keys[-1]] = value
+    number_like = isinstance(value, int | float) and not isinstance(value, bool)
+    return Trial(
+        figure=name,
+        scheme=label,
+        x=float(value) if number_like else None,
+        x_label="" if value is None else str(value),
+        trial=number,
+        seed=seed,
+        scenario=scenario,
+        method=dict(method),
+        training=training,
+    )

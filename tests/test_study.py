@@ -1,0 +1,281 @@
+"""The study engine: trials, rows, workers that die, studies that are interrupted."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from airpass import InvalidInput, Scenario, design
+from airpass.study import runner, store, summary, sweep, trial
+from airpass.study.runner import DaskCluster, LocalProcesses, run_trials
+from airpass.study.store import Store
+from airpass.study.trial import Row, Trial
+
+SWEEP = {
+    "name": "small",
+    "schemes": ["airpass", {"label": "plus", "method": "airpass-plus", "options": {"effort": "fast"}}],
+    "trials": 2,
+    "seed": 3,
+    "axis": {"field": "radio.snr_db", "values": [3.0, 6.0]},
+    "scenario": {"receiver": {"waveguides": 2, "antennas": 3}, "devices": {"count": 6}},
+}
+
+
+def trials() -> tuple[Trial, ...]:
+    return sweep.from_dict(SWEEP).trials
+
+
+def here(batch: Sequence[Trial]) -> Iterator[runner.Result]:
+    """A backend that runs trials in this process."""
+    return ((one, runner.attempt(one)) for one in batch)
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """rows.parquet of the small sweep, computed in one go in this process."""
+    folder = tmp_path_factory.mktemp("whole")
+    assert run_trials(trials(), Store(folder), here).failures == ()
+    Store(folder).merge(trials())
+    return (folder / "rows.parquet").read_bytes()
+
+
+class TestTrial:
+    def test_rows_are_those_of_the_design(self) -> None:
+        one = trials()[0]
+        rows = {row.metric: row.value for row in trial.run(one)}
+        result = design(Scenario.from_dict(one.scenario), "airpass", seed=one.seed)
+        assert rows["selected_count"] == result.selected_count
+        assert rows["weakest_score"] == result.selection.weakest_score
+        assert rows["mse"] == pytest.approx(result.mse, nan_ok=True)
+        assert rows["seconds"] > 0.0
+
+    def test_schemes_and_points_of_a_trial_see_the_same_devices(self) -> None:
+        groups: dict[int, set[bytes]] = {}
+        for one in trials():
+            place = Scenario.from_dict(one.scenario).devices.x_m.tobytes()
+            groups.setdefault(one.trial, set()).add(place)
+        assert all(len(places) == 1 for places in groups.values())
+        assert len(set.union(*groups.values())) == 2
+
+    def test_the_key_depends_on_everything(self) -> None:
+        one = trials()[0]
+        changes: list[dict[str, Any]] = [
+            {"seed": 99},
+            {"scheme": "other"},
+            {"x": 1.0},
+            {"scenario": {}},
+            {"method": {"method": "mimo-m"}},
+            {"training": {}},
+            {"repeats": 2},
+        ]
+        keys = {one.key, *(replace(one, **change).key for change in changes)}
+        assert len(keys) == 1 + len(changes)
+        assert replace(one).key == one.key
+
+    def test_training_rows(self) -> None:
+        tables = {
+            "schemes": ["fedavg", "mimo-m"],
+            "scenario": {"devices": {"count": 3}, "receiver": {"waveguides": 2, "antennas": 2}},
+            "train": {"dataset": "mnist-mini", "rounds": 2, "evaluate_every": 1, "local_steps": 1},
+        }
+        ideal, array = sweep.from_dict(tables).trials
+        rows = trial.run(ideal)
+        assert {row.round for row in rows if row.metric == "test_accuracy"} == {0, 1, 2}
+        assert [row.value for row in rows if row.metric == "measured_mse"][1:] == [0.0, 0.0]
+        # The same initial model before the first round.
+        first = [
+            next(row.value for row in found if row.metric == "test_loss" and row.round == 0)
+            for found in (rows, trial.run(array))
+        ]
+        assert first[0] == first[1]
+
+
+class TestStore:
+    def test_what_is_written_is_read_back(self, tmp_path: Path) -> None:
+        one = trials()[0]
+        rows = [one.row("a", 1.5), one.row("b", float("nan"), 3), replace(one, x=None).row("c", 2.0)]
+        kept = Store(tmp_path)
+        assert not kept.has(one)
+        kept.write(one, rows)
+        again = kept.read([one])
+        assert sorted(row.metric for row in again) == ["a", "b", "c"]
+        assert {row.x for row in again} == {3.0, None}
+        assert np.isnan(next(row.value for row in again if row.metric == "b"))
+
+    def test_damage_is_named(self, tmp_path: Path) -> None:
+        one = trials()[0]
+        path = Store(tmp_path).path(one)
+        path.parent.mkdir()
+        path.write_bytes(b"nonsense")
+        with pytest.raises(InvalidInput, match="delete it"):
+            Store(tmp_path).read([one])
+
+    def test_times_are_kept_apart(self, tmp_path: Path) -> None:
+        one = trials()[0]
+        kept = Store(tmp_path)
+        kept.write(one, [one.row("mse", 1.0), one.row("seconds", 2.0)])
+        assert [row.metric for row in kept.merge([one])] == ["mse", "seconds"]
+        assert [row.metric for row in store.decode(tmp_path / "rows.parquet")] == ["mse"]
+        assert [row.metric for row in store.decode(tmp_path / "timings.parquet")] == ["seconds"]
+
+    def test_merged_rows_stand_for_their_trials(self, tmp_path: Path) -> None:
+        first, second = trials()[:2]
+        kept = Store(tmp_path)
+        kept.write(first, [first.row("mse", 1.0), first.row("seconds", 2.0)])
+        kept.merge([first, second])
+        kept.path(first).unlink()
+        again = Store(tmp_path)
+        assert again.has(first)
+        assert not again.has(second)
+        assert {row.metric: row.value for row in again.read([first, second])} == {"mse": 1.0, "seconds": 2.0}
+
+
+class TestRunner:
+    @pytest.mark.parametrize("workers", [1, 2, 4])
+    def test_rows_do_not_depend_on_workers(self, workers: int, expected: bytes, tmp_path: Path) -> None:
+        done: list[Trial] = []
+        outcome = run_trials(trials(), Store(tmp_path), LocalProcesses(workers), done.append)
+        assert (outcome.done, outcome.kept, outcome.failures) == (8, 0, ())
+        assert len(done) == 8
+        Store(tmp_path).merge(trials())
+        assert (tmp_path / "rows.parquet").read_bytes() == expected
+
+    def test_what_is_done_is_not_done_again(self, expected: bytes, tmp_path: Path) -> None:
+        run_trials(trials()[:5], Store(tmp_path), here)
+        seen: list[Trial] = []
+
+        def watched(batch: Sequence[Trial]) -> Iterator[runner.Result]:
+            seen.extend(batch)
+            return here(batch)
+
+        outcome = run_trials(trials()[::-1], Store(tmp_path), watched)
+        assert (outcome.done, outcome.kept) == (3, 5)
+        assert len(seen) == 3
+        Store(tmp_path).merge(trials()[::-1])
+        assert (tmp_path / "rows.parquet").read_bytes() == expected
+
+    def test_a_killed_worker_costs_its_trial_only(self, expected: bytes, tmp_path: Path) -> None:
+        killed = threading.Event()
+
+        def kill_one() -> None:
+            while not killed.is_set():
+                children = subprocess.run(
+                    ["pgrep", "-P", str(os.getpid()), "-f", "spawn_main"],
+                    capture_output=True, text=True, check=False,
+                ).stdout.split()  # fmt: skip
+                if len(children) >= 2:
+                    time.sleep(0.3)
+                    os.kill(int(children[-1]), signal.SIGKILL)
+                    killed.set()
+                time.sleep(0.02)
+
+        killer = threading.Thread(target=kill_one, daemon=True)
+        killer.start()
+        outcome = run_trials(trials(), Store(tmp_path), LocalProcesses(2))
+        killer.join(10.0)
+        assert killed.is_set()
+        assert outcome.failures == ()
+        Store(tmp_path).merge(trials())
+        assert (tmp_path / "rows.parquet").read_bytes() == expected
+
+    def test_a_failure_is_reported_and_stops_nothing(self, tmp_path: Path) -> None:
+        bad = replace(trials()[0], method={"method": "airpass", "options": {"patience": -1}}, scheme="bad")
+        outcome = run_trials([bad, *trials()[:2]], Store(tmp_path), LocalProcesses(1))
+        assert outcome.done == 2
+        ((failed, why),) = outcome.failures
+        assert failed == bad
+        assert "patience" in why
+
+    def test_what_cannot_run_is_refused_at_once(self, tmp_path: Path) -> None:
+        for change in (
+            {"method": {"method": "magic"}},
+            {"scenario": {"radio": {"volume": 11}}},
+            {"method": {"method": "fedavg"}},
+            {"training": {"rounds": 0}},
+        ):
+            with pytest.raises(InvalidInput):
+                run_trials([replace(trials()[0], **change)], Store(tmp_path), here)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_dask_cluster_that_loses_a_worker(expected: bytes, tmp_path: Path) -> None:
+    from distributed import LocalCluster
+
+    with LocalCluster(  # type: ignore[no-untyped-call]
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    ) as cluster:
+        backend = DaskCluster(cluster.scheduler_address)
+        lost: list[int] = []
+
+        def lose_one(_: Trial) -> None:
+            if not lost:
+                pids = list(backend.client.run(os.getpid).values())
+                os.kill(pids[0], signal.SIGKILL)
+                lost.append(pids[0])
+
+        outcome = run_trials(trials(), Store(tmp_path), backend, lose_one)
+        backend.client.close()
+    assert lost
+    assert outcome.failures == ()
+    Store(tmp_path).merge(trials())
+    assert (tmp_path / "rows.parquet").read_bytes() == expected
+
+
+class TestSweep:
+    @pytest.mark.parametrize(
+        ("change", "word"),
+        [
+            ({"name": "a/b"}, "name"),
+            ({"schemes": "airpass"}, "schemes"),
+            ({"schemes": ["airpass", "airpass"]}, "twice"),
+            ({"schemes": [{"colour": 3}]}, "colour"),
+            ({"trials": 0}, "trials"),
+            ({"axis": {"field": "radio.snr_db"}}, "values"),
+            ({"axis": {"field": "train.rounds", "values": [1]}}, r"\[train\]"),
+            ({"verbose": True}, "verbose"),
+        ],
+    )
+    def test_bad_files(self, change: dict[str, Any], word: str) -> None:
+        with pytest.raises(InvalidInput, match=word):
+            sweep.from_dict(SWEEP | change)
+
+    def test_any_field_may_be_the_axis(self) -> None:
+        lengths = sweep.from_dict(SWEEP | {"axis": {"field": "receiver.length_m", "values": [10, 20]}})
+        assert {one.scenario["receiver"]["length_m"] for one in lengths.trials} == {10, 20}
+        training = {"dataset": "mnist-mini", "rounds": 1}
+        kinds = sweep.from_dict(
+            SWEEP
+            | {"train": training, "axis": {"field": "train.partition.kind", "values": ["iid", "classes"]}}
+        )
+        assert {one.x_label for one in kinds.trials} == {"iid", "classes"}
+        assert {one.x for one in kinds.trials} == {None}
+        for one in kinds.trials:
+            trial.check(one)
+
+
+class TestSummary:
+    def test_mean_and_student_interval(self) -> None:
+        # t(0.975, 2) = 4.3027; the deviation of 1, 2, 3 is 1.
+        found = summary.mean([1.0, 2.0, 3.0, float("nan")])
+        assert (found.value, found.count) == (2.0, 3)
+        assert found.half_width == pytest.approx(4.302653 / 3**0.5, rel=1e-6)
+        assert np.isnan(summary.mean([5.0]).half_width)
+        assert summary.mean([]).count == 0
+
+    def test_the_last_round_counts(self) -> None:
+        one = trials()[0]
+        rows = [one.row("loss", 3.0, 0), one.row("loss", 1.0, 20), one.row("loss", 2.0, 10)]
+        assert summary.means_by_point(rows, "loss")["airpass"]["3.0"].value == 1.0
+        assert list(summary.means_by_round(rows, "loss")[("airpass", "3.0")]) == [0, 10, 20]
+
+
+def test_a_row_has_what_the_file_has() -> None:
+    assert list(Row.__dataclass_fields__) == store.SCHEMA.names
