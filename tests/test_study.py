@@ -1,8 +1,10 @@
 """The study engine: trials, rows, workers that die, studies that are interrupted."""
 
+import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -14,10 +16,15 @@ import numpy as np
 import pytest
 
 from airpass import InvalidInput, Scenario, design
+from airpass.figures.style import render
 from airpass.study import runner, store, summary, sweep, trial
+from airpass.study.claims import judge
+from airpass.study.figure import SCALES, figures
+from airpass.study.paper import table1
 from airpass.study.runner import DaskCluster, LocalProcesses, run_trials
 from airpass.study.store import Store
 from airpass.study.trial import Row, Trial
+from command_line import assert_refused
 
 SWEEP = {
     "name": "small",
@@ -279,3 +286,139 @@ class TestSummary:
 
 def test_a_row_has_what_the_file_has() -> None:
     assert list(Row.__dataclass_fields__) == store.SCHEMA.names
+
+
+STUDY_FILE = """
+name = "small"
+schemes = ["airpass", {label = "plus", method = "airpass-plus", options = {effort = "fast"}}]
+trials = 2
+seed = 3
+[axis]
+field = "radio.snr_db"
+values = [3.0, 6.0]
+[scenario.receiver]
+waveguides = 2
+antennas = 3
+[scenario.devices]
+count = 6
+"""
+
+
+class TestCommands:
+    def test_a_killed_sweep_goes_on_to_the_same_rows(self, expected: bytes, tmp_path: Path) -> None:
+        (tmp_path / "study.toml").write_text(STUDY_FILE)
+        program = [
+            str(Path(sys.executable).parent / "airpass"), "sweep", str(tmp_path / "study.toml"),
+            "--out", str(tmp_path / "out"), "--workers", "2",
+        ]  # fmt: skip
+        first = subprocess.Popen(program, stdout=subprocess.DEVNULL, start_new_session=True)
+        while first.poll() is None and len(list(tmp_path.glob("out/trials/*.parquet"))) < 2:
+            time.sleep(0.02)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(first.pid, signal.SIGKILL)
+        first.wait()
+        before = len(list(tmp_path.glob("out/trials/[!.]*.parquet")))
+        assert before >= 2
+        again = subprocess.run(program, capture_output=True, text=True, check=True)
+        assert f"{before} there before" in again.stdout
+        assert (tmp_path / "out" / "rows.parquet").read_bytes() == expected
+        for name in ("small.png", "small.pdf", "provenance.json", "timings.parquet"):
+            assert (tmp_path / "out" / name).stat().st_size > 0
+
+    def test_a_table_of_a_paper(self, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        sizes = (((5, 10), (2, 4, 8), 1), ((5,), (2, 8), 1))
+        monkeypatch.setitem(table1.SCALES, "smoke", sizes)
+        outcome = run("reproduce", "table1", "--out", tmp_path / "t", "--workers", 1)
+        assert outcome.code == 0
+        assert "C9" in outcome.out
+        page = (tmp_path / "t" / "report.html").read_text()
+        assert "http" not in page
+        assert page.count("data:image/png;base64,") == 1
+        assert "exponent in K" in page
+        text = run("reproduce", "table1", "--out", tmp_path / "t", "--claims").out
+        assert text.startswith("C9")
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            (["reproduce"], ["fig2", "table1", "all"]),
+            (["reproduce", "fig1"], ["fig1", "fig2"]),
+            (["reproduce", "fig9", "--workers", "0"], ["workers", ">= 1"]),
+            (["reproduce", "fig9", "--workers", "2", "--dask", "tcp://127.0.0.1:1"], ["--workers", "--dask"]),
+            (["sweep", "nowhere.toml"], ["nowhere.toml", "cannot be read"]),
+        ],
+    )
+    def test_refusals(self, run: Any, arguments: list[str], words: list[str]) -> None:
+        assert_refused(run(*arguments), *words)
+
+    def test_claims_need_rows(self, run: Any, tmp_path: Path) -> None:
+        assert_refused(run("reproduce", "--claims", "--out", tmp_path), "no rows")
+
+
+class TestFigures:
+    def test_every_figure_of_the_paper_is_there_at_every_scale(self) -> None:
+        found = figures()
+        assert list(found) == [*(f"fig{number}" for number in range(2, 10)), "table1"]
+        for figure in found.values():
+            for scale in SCALES:
+                declared = figure.trials(scale)
+                assert len({one.key for one in declared}) == len(declared)
+                assert figure.duration[scale]
+            for one in figure.trials("smoke")[:3]:
+                trial.check(one)
+
+    @pytest.mark.parametrize("name", ["fig2", "fig4", "fig6", "fig9"])
+    def test_pictures_and_tables_of_made_up_rows(self, name: str) -> None:
+        figure = figures()[name]
+        rng = np.random.default_rng(0)
+        rows = [
+            one.row(metric, float(rng.random()), number)
+            for one in figure.trials("smoke")
+            for metric in ("test_accuracy", "train_loss", "selected_count")
+            for number in (0, 5)
+        ]
+        heads, cells = figure.tabulate(rows)
+        assert heads[0] == "scheme"
+        assert {line[0] for line in cells} == {one.scheme for one in figure.trials("smoke")}
+        assert render(figure.draw(rows), "png").startswith(b"\x89PNG")
+
+
+class TestClaims:
+    def rows(self, gap: float, trials_: int = 4) -> list[Row]:
+        """Figure 2 in which AirPASS is ahead of both arrays by `gap`, give or take."""
+        rng = np.random.default_rng(1)
+        base = trials()[0]
+        found = []
+        for number in range(trials_):
+            level = 0.5 + 0.2 * rng.random()  # what a trial's draw does to all schemes alike
+            for scheme in ("airpass", "mimo-m", "mimo-mn", "fedavg"):
+                ahead = gap if scheme == "airpass" else 0.0
+                one = replace(base, figure="fig2", scheme=scheme, x=None, x_label="", trial=number)
+                value = level + ahead + 0.01 * rng.standard_normal()
+                found.append(one.row("test_accuracy", value, 10))
+        return found
+
+    @pytest.mark.parametrize(
+        ("gap", "verdict"), [(0.2, "holds"), (-0.2, "does not hold"), (0.0, "not decided")]
+    )
+    def test_a_difference_within_trials_decides(self, gap: float, verdict: str) -> None:
+        (first,) = [found for found in judge({"fig2": self.rows(gap)}) if found.claim == "C1"]
+        assert first.verdict == verdict
+        assert len(first.parts) == 2
+
+    def test_two_trials_decide_nothing(self) -> None:
+        assert {found.verdict for found in judge({"fig2": self.rows(0.2, 2)})} == {"not decided"}
+
+    def test_falling_loss_with_diminishing_returns(self) -> None:
+        base = trials()[0]
+        rows = [
+            replace(base, figure="fig6", scheme="airpass", x=m, x_label=f"{m:g}", trial=number).row(
+                "train_loss", 1.0 / m + 0.001 * number * m, 9
+            )
+            for m in (1.0, 2.0, 3.0, 5.0)
+            for number in range(3)
+        ]
+        (found,) = judge({"fig6": rows})
+        assert found.verdict == "holds"
+        (raised,) = judge({"fig6": [replace(row, value=-row.value) for row in rows]})
+        assert raised.verdict == "does not hold"

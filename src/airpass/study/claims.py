@@ -2,7 +2,8 @@
 
 A comparison of two schemes is made within trials, as both see the same devices, data and noise: the
 mean difference with its 95 % confidence interval (Student's t). It holds if the whole interval is on the
-claimed side, does not hold if it is on the other, and is not decided in between, or with one trial.
+claimed side, does not hold if it is on the other, and is not decided in between, or with fewer than
+three trials.
 A claim of several parts holds if all do, and does not if one does not. What the paper leaves to
 the eye ("close", "slightly") is given a number here, which the text says.
 """
@@ -18,6 +19,7 @@ from airpass.study.summary import Mean, last_round, mean, means_by_point
 from airpass.study.trial import SECONDS, Row
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"
+FEWEST = 3  # trials below which nothing is decided; the paper has three
 CLOSE_POINTS = 3.0  # percentage points within which accuracies count as close; ours
 SLIGHTLY_POINTS = 2.0  # and within which one is only slightly better; ours
 
@@ -63,7 +65,7 @@ def difference(rows: Sequence[Row], metric: str, better: str, worse: str, point:
 
 def above(found: Mean, limit: float = 0.0) -> str:
     """Whether a mean is above a limit, as far as its interval tells."""
-    if found.count < 2:
+    if found.count < FEWEST:
         return OPEN
     if found.value - found.half_width > limit:
         return HOLDS

@@ -46,9 +46,9 @@ def look(scheme: str, position: int) -> dict[str, Any]:
 
 
 def line(axes: Axes, x: Sequence[float], means: Sequence[Mean], scale: float, **style: Any) -> None:
-    """Means with a band of 95 % confidence, where there are several trials."""
+    """Means with a band of 95 % confidence, where there are at least three trials."""
     y = scale * np.array([mean.value for mean in means])
-    half = scale * np.array([mean.half_width for mean in means])
+    half = scale * np.array([mean.half_width if mean.count >= 3 else np.nan for mean in means])
     axes.plot(x, y, markevery=max(1, len(x) // 8), **style)
     if np.isfinite(half).any():
         axes.fill_between(x, y - half, y + half, color=style["color"], alpha=0.15, linewidth=0)
@@ -108,5 +108,6 @@ def over_axis(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Figu
             axes.set_xticks(range(len(points)), points)
         frame(axes, xlabel, metric)
         axes.set_title(title)
+        axes.set_ylim(bottom=0)
         axes.legend(loc="best")
     return figure

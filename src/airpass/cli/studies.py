@@ -1,0 +1,196 @@
+"""`airpass reproduce` and `airpass sweep`."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from airpass import checks
+from airpass.cli.options import json_option
+from airpass.cli.output import console, write_json
+from airpass.cli.root import cli
+from airpass.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from airpass.study.figure import PaperFigure, Table
+    from airpass.study.runner import Backend, Outcome
+    from airpass.study.trial import Trial
+
+workers_option = click.option(
+    "--workers", type=int, help="Local processes, of one compute thread each.  [default: one a processor]"
+)
+dask_option = click.option(
+    "--dask", metavar="ADDRESS", help="Dask scheduler to use instead, tcp://host:8786."
+)
+
+
+@cli.command()
+@click.argument("figures", nargs=-1, metavar="FIG...")
+@click.option(
+    "--scale",
+    type=click.Choice(["smoke", "lite", "paper"]),
+    default="smoke",
+    show_default=True,
+    help="Size: a minute a figure, minutes to an hour, or the paper's.",
+)
+@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: runs/FIG-SCALE for each]")
+@workers_option
+@dask_option
+@click.option("--claims", is_flag=True, help="Only judge the paper's claims on rows that are there, as text.")
+@json_option
+def reproduce(
+    figures: Sequence[str],
+    scale: str,
+    out: Path | None,
+    workers: int | None,
+    dask: str | None,
+    claims: bool,
+    json_path: str | None,
+) -> None:
+    """The paper's figures: fig2 ... fig9, table1, or all.
+
+    Finished trials are kept and never computed twice, so an interrupted run goes on where it was.
+    """
+    from airpass.study import reproduce as study
+    from airpass.study.claims import judge
+    from airpass.study.figure import figures as known
+
+    chosen = _chosen(figures or (("all",) if claims else ()), known())
+
+    def folder(name: str) -> Path:
+        if out is None:
+            return Path("runs") / f"{name}-{scale}"
+        many = len(chosen) > 1 or (out / name).is_dir()  # where a run of several put it
+        return out / name if many and name != "all" else out
+
+    if claims:
+        verdicts = judge(study.stored(chosen, scale, folder))
+        if not verdicts:
+            raise InvalidInput("no rows are there yet: run airpass reproduce first, with the same --scale")
+        failed: dict[str, str] = {}
+    else:
+        total = sum(len(figure.trials(scale)) for figure in chosen)
+        with progress(total) as on_done:
+            outcomes, verdicts = study.reproduce(
+                chosen, scale, folder, backend(workers, dask), command_line(), on_done
+            )
+        failed = failures(outcomes.values())
+        for name, outcome in outcomes.items():
+            console().print(
+                f"{name}: {outcome.done} trials computed, {outcome.kept} there before, "
+                f"{outcome.seconds:.0f} s, in {folder(name)}",
+                soft_wrap=True,
+            )
+    write_json(json_path, lambda: {"claims": study.summary(verdicts), "failed": failed})
+    if json_path != "-":
+        console().print(study.claims_text(verdicts), soft_wrap=True)
+    report_failures(failed)
+
+
+@cli.command()
+@click.argument("path", type=click.Path(path_type=Path), metavar="STUDY.toml")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: runs/NAME]")
+@workers_option
+@dask_option
+@json_option
+def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, json_path: str | None) -> None:
+    """A study of your own: schemes x values of a field x trials, from a TOML file (docs/studies.md)."""
+    from airpass.study.reproduce import run_sweep
+    from airpass.study.sweep import load
+
+    study = load(path)
+    target = out or Path("runs") / study.name
+    with progress(len(study.trials)) as on_done:
+        outcome, table = run_sweep(study, target, backend(workers, dask), command_line(), on_done)
+    failed = failures([outcome])
+    heads, cells = table
+    write_json(json_path, lambda: {"table": [heads, *cells], "failed": failed, "folder": str(target)})
+    if json_path != "-":
+        print_table(table)
+        console().print(
+            f"\n{outcome.done} trials computed, {outcome.kept} there before, {outcome.seconds:.0f} s; "
+            f"rows and pictures in {target}",
+            soft_wrap=True,
+        )
+    report_failures(failed)
+
+
+def _chosen(names: Sequence[str], known: dict[str, "PaperFigure"]) -> list["PaperFigure"]:
+    if not names:
+        raise InvalidInput(f"say which figures: {', '.join(known)}, or all")
+    for name in names:
+        checks.one_of("figure", name, (*known, "all"))
+    return [figure for name, figure in known.items() if "all" in names or name in names]
+
+
+def backend(workers: int | None, dask: str | None) -> "Backend":
+    """Where trials run."""
+    from airpass.designs.plus import processors
+    from airpass.study.runner import DaskCluster, LocalProcesses
+
+    if dask is not None:
+        if workers is not None:
+            raise InvalidInput("--workers stands beside --dask: a cluster has workers of its own")
+        return DaskCluster(dask)
+    return LocalProcesses(checks.whole("workers", workers if workers is not None else processors(), 1))
+
+
+def command_line() -> str:
+    """What was typed, without the path of the program."""
+    return " ".join(["airpass", *sys.argv[1:]]) if os.path.basename(sys.argv[0]) == "airpass" else "airpass"
+
+
+@contextmanager
+def progress(total: int) -> Iterator[Callable[["Trial"], None]]:
+    """A bar over the trials, on stderr; nothing where that is not a terminal."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    screen = Console(stderr=True)
+    with Progress(
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+        console=screen,
+        disable=not screen.is_terminal,
+    ) as bar:
+        task = bar.add_task("trials", total=total)
+
+        def on_done(trial: "Trial") -> None:
+            bar.update(task, advance=1, description=trial.name)
+
+        yield on_done
+
+
+def failures(outcomes: "Any") -> dict[str, str]:
+    """What went wrong, by trial."""
+    found: list[Outcome] = list(outcomes)
+    return {trial.name: why for outcome in found for trial, why in outcome.failures}
+
+
+def report_failures(failed: dict[str, str]) -> None:
+    """Say which trials failed, and end with exit code 1."""
+    if not failed:
+        return
+    for name, why in failed.items():
+        click.echo(f"airpass: failed: {name}: {why}", err=True)
+    click.echo(f"airpass: {len(failed)} trials failed; run the command again to repeat them", err=True)
+    sys.exit(1)
+
+
+def print_table(table: "Table") -> None:
+    """A study's table on the terminal."""
+    from rich.table import Table as Sheet
+
+    heads, cells = table
+    sheet = Sheet(box=None, header_style="bold", pad_edge=False)
+    for position, head in enumerate(heads):
+        sheet.add_column(head, justify="left" if position == 0 else "right")
+    for line in cells:
+        sheet.add_row(*line)
+    console().print(sheet)
