@@ -42,7 +42,16 @@ METRICS = {
 def look(scheme: str, position: int) -> dict[str, Any]:
     """Colour, dash and marker."""
     colour, dash, marker = LOOKS.get(scheme, LINES[position % len(LINES)])
-    return {"color": colour, "linestyle": dash, "marker": marker, "markersize": 3.5, "linewidth": 1.2}
+    style = {"color": colour, "linestyle": dash, "marker": marker, "markersize": 3.5, "linewidth": 1.2}
+    if scheme == "fedavg":  # others may lie right on it
+        style |= {"color": "#999999", "linewidth": 3.0, "marker": ""}
+    return style
+
+
+def _order(scheme: str) -> int:
+    """The same order in every legend, ideal FedAvg first and so below the others."""
+    known = list(LOOKS)
+    return known.index(scheme) if scheme in known else len(known)
 
 
 def line(axes: Axes, x: Sequence[float], means: Sequence[Mean], scale: float, **style: Any) -> None:
@@ -74,7 +83,8 @@ def over_rounds(
             np.atleast_1d(figure.subplots(len(panels), 1)), panels.items(), strict=True
         ):
             position = 0
-            for (scheme, point), rounds in means.items():
+            lines = sorted(means.items(), key=lambda item: _order(item[0][0]))
+            for (scheme, point), rounds in lines:
                 if panel != (point if labels is None else scheme):
                     continue
                 if labels is None:
@@ -87,7 +97,7 @@ def over_rounds(
             axes.set_title(title)
             axes.set_xlim(left=0)
             if position:
-                axes.legend(loc="lower right" if metric == "test_accuracy" else "upper right")
+                axes.legend(loc="best")
     return figure
 
 
@@ -99,7 +109,8 @@ def over_axis(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Figu
         axes = figure.add_subplot()
         numeric = all(row.x is not None for row in rows)
         points = list(dict.fromkeys(row.x_label for row in rows))
-        for position, (scheme, found) in enumerate(means.items()):
+        ordered = sorted(means.items(), key=lambda item: _order(item[0]))
+        for position, (scheme, found) in enumerate(ordered):
             known = [point for point in points if point in found]
             x = [float(point) if numeric else points.index(point) for point in known]
             style = look(scheme, position) | {"label": NAMES.get(scheme, scheme)}
