@@ -138,8 +138,8 @@ def print_tolerance(tolerance: "Tolerance") -> None:
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
-    table.add_column("receiver")
-    for name in ("senders", "in, mean", "5 %", "median", "95 %", "misaligned", "MSE, 95 %", "within limit"):
+    table.add_column("receiver", no_wrap=True)
+    for name in ("send", "in", "5 %", "50 %", "95 %", "misaligned", "MSE, 95 %", "MSE ok"):
         table.add_column(name, justify="right")
     for name, outcome in tolerance.outcomes.items():
         table.add_row(
