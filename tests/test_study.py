@@ -332,7 +332,7 @@ class TestCommands:
         assert outcome.code == 0
         assert "C9" in outcome.out
         page = (tmp_path / "t" / "report.html").read_text()
-        assert "http" not in page
+        assert "://" not in page
         assert page.count("data:image/png;base64,") == 1
         assert "exponent in K" in page
         text = run("reproduce", "table1", "--out", tmp_path / "t", "--claims").out
