@@ -510,17 +510,20 @@ def stripped(path: Path) -> Any:
 @pytest.mark.parametrize(("how", "workers"), [(signal.SIGKILL, 1), (signal.SIGINT, 2)])
 def test_a_killed_run_resumes_to_the_same_numbers(tmp_path: Path, how: signal.Signals, workers: int) -> None:
     arguments = [
-        "train", "--scheme", "airpass,mimo-m", "--rounds", 15, "--evaluate-every", 3, "--seed", 3,
+        "train", "--scheme", "airpass,mimo-m", "--rounds", 10, "--evaluate-every", 2, "--seed", 3,
         "--devices", 4, "--waveguides", 3, "--antennas", 3, "--workers", workers,
     ]  # fmt: skip
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     subprocess.run(command(*arguments, "--out", whole), check=True, capture_output=True)
+    # Jobs in the background of a script ignore Ctrl-C, and hand that on to their children.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         command(*arguments, "--out", cut),
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
+    signal.signal(signal.SIGINT, before)
     checkpoint = cut / "airpass.checkpoint.npz"
     for _ in range(1200):
         if checkpoint.exists() or process.poll() is not None:
