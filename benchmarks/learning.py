@@ -19,11 +19,25 @@ from torch.utils.data import DataLoader, Subset, TensorDataset
 from airpass import Scenario
 from airpass.learning.aggregation import weighted_mean
 from airpass.learning.client import to_tensor
+from airpass.learning.conv_pool import ConvPoolReLU
 from airpass.learning.pool import Pool
 from airpass.learning.training import TrainOptions, _model, _trainer, prepare
 
 REPEATS = 5
 ROUNDS = {"mnist": 10, "mnist-mini": 10, "cifar10": 1}
+
+
+def plain(model: nn.Module) -> nn.Module:
+    """The network from PyTorch's own layers, with the same weights."""
+    layers: list[nn.Module] = []
+    for layer in model.children():
+        if isinstance(layer, ConvPoolReLU):
+            convolution = nn.Conv2d(layer.in_channels, layer.out_channels, 3, padding=1)
+            convolution.load_state_dict(layer.state_dict())
+            layers += [convolution, nn.MaxPool2d(2), nn.ReLU()]
+        else:
+            layers.append(layer)
+    return nn.Sequential(*layers)
 
 
 class PlainLoop:
@@ -32,7 +46,7 @@ class PlainLoop:
     def __init__(self, dataset: str, options: TrainOptions) -> None:
         scenario, data, samples = prepare(Scenario.paper(), dataset, options, 0)
         self.options = options
-        self.model: nn.Module = _model(data, options, 0).to(memory_format=torch.contiguous_format)
+        self.model = plain(_model(data, options, 0))
         everything = TensorDataset(
             to_tensor(data.x_train, data).contiguous(), torch.from_numpy(data.y_train.astype(np.int64))
         )

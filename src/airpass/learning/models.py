@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from airpass.errors import InvalidInput
+from airpass.learning.conv_pool import ConvPoolReLU
 
 DROPOUT = 0.25  # after each block of the CIFAR-10 network; ours
 
@@ -21,12 +22,8 @@ def mnist_cnn(channels: int = 1, classes: int = 10, side: int = 28) -> nn.Module
     flat = 32 * (side // 4) ** 2
     return nn.Sequential(
         # ReLU after pooling is the same function as before it, on a quarter of the entries.
-        nn.Conv2d(channels, 16, 3, padding=1),
-        nn.MaxPool2d(2),
-        nn.ReLU(),
-        nn.Conv2d(16, 32, 3, padding=1),
-        nn.MaxPool2d(2),
-        nn.ReLU(),
+        ConvPoolReLU(channels, 16),
+        ConvPoolReLU(16, 32),
         nn.Flatten(),
         nn.Linear(flat, 64),
         nn.ReLU(),

@@ -19,15 +19,22 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _PACKAGE = Path(__file__).parent.parent
-_WITH_KERNELS = ("optim", "channel", "selection", "geometry", "designs")
+_WITH_KERNELS = (
+    "optim/*.py",
+    "channel/*.py",
+    "selection/*.py",
+    "geometry/*.py",
+    "designs/*.py",
+    "learning/conv_pool.py",
+)
 
 
 @cache
 def sources_digest() -> str:
     """A fingerprint of every source file that holds kernels."""
     digest = hashlib.sha256()
-    for folder in _WITH_KERNELS:
-        for path in sorted((_PACKAGE / folder).glob("*.py")):
+    for pattern in _WITH_KERNELS:
+        for path in sorted(_PACKAGE.glob(pattern)):
             digest.update(path.read_bytes())
     return digest.hexdigest()
 

@@ -17,6 +17,7 @@ from airpass.figures.style import render
 from airpass.files import write_atomically
 from airpass.study.claims import Rows, Verdict, judge
 from airpass.study.figure import PaperFigure, Table
+from airpass.study.figure import figures as all_figures
 from airpass.study.plots import over_axis, over_rounds
 from airpass.study.runner import Backend, Outcome, run_trials
 from airpass.study.store import Store
@@ -55,7 +56,7 @@ def reproduce(
         out = folder(figure.name)
         trials = figure.trials(scale)
         store = Store(out)
-        outcomes[figure.name] = run_trials(trials, store, backend, on_done)
+        outcomes[figure.name] = run_trials(trials, store, backend, on_done, _elsewhere(scale, folder))
         rows[figure.name] = store.merge(trials)
         if not rows[figure.name]:
             continue
@@ -68,6 +69,22 @@ def reproduce(
     if len(pages) > 1:
         write_atomically(folder("all") / "report.html", report(pages, verdicts, scale, command))
     return outcomes, verdicts
+
+
+def _elsewhere(scale: str, folder: Callable[[str], Path]) -> Callable[[Trial], list[Row] | None]:
+    """Rows that another figure has of the same work: figures 2, 6, 7 and 8 have a point in common."""
+    known: dict[str, tuple[Store, Trial]] = {}
+    for other in all_figures().values():
+        if not folder(other.name).is_dir():
+            continue
+        store = Store(folder(other.name))
+        known |= {trial.work: (store, trial) for trial in other.trials(scale) if store.has(trial)}
+
+    def rows(trial: Trial) -> list[Row] | None:
+        found = known.get(trial.work)
+        return None if found is None else found[0].read([found[1]])
+
+    return rows
 
 
 def stored(figures: Sequence[PaperFigure], scale: str, folder: Callable[[str], Path]) -> Rows:

@@ -17,7 +17,7 @@ from typing import Any
 
 from airpass.errors import InvalidInput
 from airpass.study.store import Store
-from airpass.study.trial import Row, Trial, check, run
+from airpass.study.trial import Row, Trial, check, relabel, run
 
 ATTEMPTS = 3  # of a trial whose worker dies
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -37,25 +37,45 @@ class Outcome:
 
 
 def run_trials(
-    trials: Sequence[Trial], store: Store, backend: Backend, on_done: Callable[[Trial], None] | None = None
+    trials: Sequence[Trial],
+    store: Store,
+    backend: Backend,
+    on_done: Callable[[Trial], None] | None = None,
+    elsewhere: Callable[[Trial], list[Row] | None] | None = None,
 ) -> Outcome:
-    """Compute what is missing, and keep each trial as soon as it is done."""
+    """Compute what is missing, and keep each trial as soon as it is done.
+
+    Trials that do the same work are computed once; `elsewhere` may have the rows of such a one.
+    """
     began = time.perf_counter()
     for trial in trials:
         check(trial)
-    missing = [trial for trial in trials if not store.has(trial)]
-    failures: list[tuple[Trial, str]] = []
-    for trial, result in backend(missing) if missing else ():
-        if isinstance(result, str):
-            failures.append((trial, result))
+    kept = 0
+    same: dict[str, list[Trial]] = {}  # missing trials by the work they do
+    for trial in trials:
+        known = store.has(trial)
+        if not known and elsewhere is not None and (rows := elsewhere(trial)):
+            store.write(trial, relabel(rows, trial))
+            known = True
+        if known:
+            kept += 1
+            if on_done is not None:
+                on_done(trial)
         else:
-            store.write(trial, result)
-        if on_done is not None:
-            on_done(trial)
+            same.setdefault(trial.work, []).append(trial)
+    failures: list[tuple[Trial, str]] = []
+    for first, result in backend([group[0] for group in same.values()]) if same else ():
+        for trial in same[first.work]:
+            if isinstance(result, str):
+                failures.append((trial, result))
+            else:
+                store.write(trial, relabel(result, trial))
+            if on_done is not None:
+                on_done(trial)
     failures.sort(key=lambda failure: failure[0].name)
     return Outcome(
-        done=len(missing) - len(failures),
-        kept=len(trials) - len(missing),
+        done=len(trials) - kept - len(failures),
+        kept=kept,
         failures=tuple(failures),
         seconds=time.perf_counter() - began,
     )

@@ -6,7 +6,7 @@ same trial number see the same ones.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from statistics import median
@@ -70,6 +70,15 @@ class Trial:
         text = json.dumps(asdict(self) | {"version": __version__}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
+    @cached_property
+    def work(self) -> str:
+        """A fingerprint of what is computed: trials that differ only in their place in a figure share it."""
+        scenario = dict(self.scenario)
+        if self.method.get("method") == FEDAVG:  # has no use for a receiver
+            scenario = {name: scenario[name] for name in scenario if name not in ("receiver", "radio")}
+        parts = (scenario, dict(self.method), self.training, self.repeats, self.seed, __version__)
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+
     @property
     def name(self) -> str:
         """How messages call it."""
@@ -90,6 +99,11 @@ class Trial:
             seed=self.seed,
             key=self.key,
         )
+
+
+def relabel(rows: Iterable[Row], trial: Trial) -> list[Row]:
+    """The rows of a trial that did the same work, as those of `trial`."""
+    return [trial.row(row.metric, row.value, row.round) for row in rows]
 
 
 def check(trial: Trial) -> None:

@@ -9,7 +9,17 @@ from airpass.study.tables import by_point
 from airpass.study.trial import Row, Trial
 
 SNRS_DB = (-20.0, -15.0, -10.0, -5.0, 0.0, 5.0, 10.0, 15.0)
-SCHEMES = ("airpass-plus", "airpass", "airpass-sdr-dc", "airpass-mp", "mimo-mn", "mimo-m")
+# The paper's, airpass-plus, and arrays with the best selection that there is: what airpass-plus is to beat.
+SCHEMES = (
+    "airpass-plus",
+    "airpass",
+    "airpass-sdr-dc",
+    "airpass-mp",
+    "mimo-mn-plus",
+    "mimo-mn",
+    "mimo-m-plus",
+    "mimo-m",
+)
 SLOW = "airpass-sdr-dc"
 # Devices, waveguides, antennas; points; trials; trials of the slow scheme.
 SCALES = {
