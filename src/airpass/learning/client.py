@@ -1,7 +1,8 @@
 """What a device does in a round: start from the global model, take local SGD steps, send the change.
 
 One thread, and randomness keyed on seed, round and device: the update of a device is the same
-wherever and in whatever company it is computed.
+wherever and in whatever company it is computed. A GPU is used if there is one; it gives slightly
+different numbers than a processor, as it sums in another order.
 """
 
 from dataclasses import dataclass
@@ -38,6 +39,11 @@ def to_tensor(images: Bytes, dataset: Dataset) -> torch.Tensor:
     return standard.contiguous(memory_format=torch.channels_last)
 
 
+def computing_device() -> torch.device:
+    """Where networks are trained."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
 class FlatModel:
     """A model whose floating-point state is read and written as one vector.
 
@@ -54,7 +60,7 @@ class FlatModel:
 
     def read(self) -> Float32:
         """The state as a vector."""
-        return torch.cat([value.reshape(-1) for value in self.state]).numpy()
+        return torch.cat([value.reshape(-1) for value in self.state]).cpu().numpy()
 
     def write(self, vector: Float32) -> None:
         """Set the state from a vector."""
@@ -71,14 +77,15 @@ class Trainer:
     def __init__(
         self, dataset: Dataset, model: nn.Module, work: LocalWork, probe: Indices, seed: int
     ) -> None:
-        self.flat = FlatModel(model)
+        self.device = computing_device()
+        self.flat = FlatModel(model.to(self.device))
         self.work = work
         self.seed = seed
-        self.probe = torch.from_numpy(probe)
-        self.images = to_tensor(dataset.x_train, dataset)
-        self.labels = torch.from_numpy(dataset.y_train.astype(np.int64))
-        self.test_images = to_tensor(dataset.x_test, dataset)
-        self.test_labels = torch.from_numpy(dataset.y_test.astype(np.int64))
+        self.probe = torch.from_numpy(probe).to(self.device)
+        self.images = to_tensor(dataset.x_train, dataset).to(self.device)
+        self.labels = torch.from_numpy(dataset.y_train.astype(np.int64)).to(self.device)
+        self.test_images = to_tensor(dataset.x_test, dataset).to(self.device)
+        self.test_labels = torch.from_numpy(dataset.y_test.astype(np.int64)).to(self.device)
 
     def update(
         self, start: Float32, samples: Indices, round_number: int, device: int
@@ -92,7 +99,7 @@ class Trainer:
         model.train()
         losses = []
         for batch in batches:
-            chosen = torch.from_numpy(batch)
+            chosen = torch.from_numpy(batch).to(self.device)
             loss = functional.cross_entropy(model(self.images[chosen]), self.labels[chosen])
             gradients = torch.autograd.grad(loss, parameters)
             with torch.no_grad():

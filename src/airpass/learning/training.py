@@ -26,7 +26,7 @@ from airpass.errors import InvalidInput
 from airpass.learning import models
 from airpass.learning.aggregation import Float32, Link, LinkOptions, over_the_air, weighted_mean
 from airpass.learning.checkpoint import Saved, restore, save
-from airpass.learning.client import FlatModel, LocalWork, Trainer, chunks, probe
+from airpass.learning.client import FlatModel, LocalWork, Trainer, chunks, computing_device, probe
 from airpass.learning.datasets import Dataset
 from airpass.learning.download import check_name, load
 from airpass.learning.partition import Indices, PartitionOptions, partition
@@ -161,7 +161,9 @@ def train(
     run = _Run(design, place, dataset, data, samples, settings, seed, checkpoint)
     if resume:
         run.restore()
-    workers = workers or min(os.cpu_count() or 1, place.devices.count)
+    if workers is None:  # a GPU is driven by one process
+        alone = computing_device().type != "cpu"
+        workers = 1 if alone else min(os.cpu_count() or 1, place.devices.count)
     make = partial(_trainer, dataset, data_dir, settings, seed, place.devices.count)
     if not run.done:
         with Pool(make, workers) as pool:

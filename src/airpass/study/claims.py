@@ -6,9 +6,12 @@ claimed side, does not hold if it is on the other, and is not decided in between
 three trials.
 A claim of several parts holds if all do, and does not if one does not. What the paper leaves to
 the eye ("close", "slightly") is given a number here, which the text says.
+
+The claims are about the paper's own method; the same tests with `airpass-plus` in its place, and
+with the best design of the array of M x N antennas as its rival, say what the receiver can do.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +25,9 @@ HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"
 FEWEST = 3  # trials below which nothing is decided; the paper has three
 CLOSE_POINTS = 3.0  # percentage points within which accuracies count as close; ours
 SLIGHTLY_POINTS = 2.0  # and within which one is only slightly better; ours
+MARGINAL_DEVICES = 2.0  # a lead below which it is marginal; ours
+TOGETHER_DEVICES = 1.0  # schemes this close have met; ours
+PAPERS_OWN, BEYOND = "airpass", "airpass-plus"
 
 Rows = Mapping[str, Sequence[Row]]  # by figure
 
@@ -33,6 +39,9 @@ class Part:
     what: str
     verdict: str
     effect: str
+
+
+Test = Callable[[Rows, str], list[Part]]  # rows, and the scheme that claims are about
 
 
 @dataclass(frozen=True)
@@ -53,14 +62,27 @@ class Verdict:
         return HOLDS if found == {HOLDS} else OPEN
 
 
+Values = Mapping[int, float]  # by trial
+
+
+def last_values(rows: Sequence[Row], metric: str, scheme: str, point: str | None = None) -> Values:
+    """A metric at the last round, by trial."""
+    return {
+        row.trial: row.value
+        for row in last_round(rows)
+        if row.metric == metric and row.scheme == scheme and (point is None or row.x_label == point)
+    }
+
+
+def minus(first: Values, second: Values) -> Values:
+    """Differences within trials."""
+    return {trial: first[trial] - second[trial] for trial in sorted(first.keys() & second.keys())}
+
+
 def difference(rows: Sequence[Row], metric: str, better: str, worse: str, point: str | None = None) -> Mean:
     """Mean over trials of metric(better) - metric(worse) at the last round."""
-    values: dict[str, dict[tuple[str, int], float]] = {better: {}, worse: {}}
-    for row in last_round(rows):
-        if row.metric == metric and row.scheme in values and (point is None or row.x_label == point):
-            values[row.scheme][row.x_label, row.trial] = row.value
-    both = sorted(values[better].keys() & values[worse].keys())
-    return mean([values[better][key] - values[worse][key] for key in both])
+    found = minus(last_values(rows, metric, better, point), last_values(rows, metric, worse, point))
+    return mean(list(found.values()))
 
 
 def above(found: Mean, limit: float = 0.0) -> str:
@@ -78,139 +100,162 @@ def below(found: Mean, limit: float) -> str:
     return above(Mean(-found.value, found.half_width, found.count), -limit)
 
 
+def between(found: Mean, low: float, high: float) -> str:
+    """The same for above one limit and below another."""
+    both = {above(found, low), below(found, high)}
+    return FAILS if FAILS in both else (HOLDS if both == {HOLDS} else OPEN)
+
+
 def _text(found: Mean, unit: str, scale: float = 1.0) -> str:
     if found.count == 0:
         return "no rows"
     half = "" if np.isnan(found.half_width) else f" ± {scale * found.half_width:.2f}"
-    return f"{scale * found.value:+.2f}{half} {unit} ({found.count} trials)"
+    trials = "1 trial" if found.count == 1 else f"{found.count} trials"
+    return f"{scale * found.value:+.2f}{half} {unit}".rstrip() + f" ({trials})"
 
 
-def _accuracy(rows: Sequence[Row], better: str, worse: str, data: str, point: str | None = None) -> Part:
+def _points(found: Mean) -> str:
+    return _text(found, "points", 100.0)
+
+
+def _accuracy(rows: Sequence[Row], better: str, worse: str, where: str, point: str | None = None) -> Part:
     found = difference(rows, "test_accuracy", better, worse, point)
-    where = f", {point} dB" if point else ""
-    return Part(
-        f"{NAMES[better]} above {NAMES[worse]}, {data}{where}", above(found), _text(found, "points", 100.0)
-    )
+    return Part(f"{NAMES[better]} above {NAMES[worse]}, {where}", above(found), _points(found))
 
 
-def _c1(rows: Rows) -> list[Part]:
+def _data(rows: Rows, mnist: str, cifar: str) -> Iterator[tuple[Sequence[Row], str]]:
+    """The rows of a pair of figures, and the data set they are about."""
+    for figure, data in ((mnist, "MNIST"), (cifar, "CIFAR-10")):
+        if figure in rows:
+            yield rows[figure], data
+
+
+def _array(subject: str) -> str:
+    """The array of M x N antennas that a scheme is to beat: for our best, the best."""
+    return "mimo-mn-plus" if subject == BEYOND else "mimo-mn"
+
+
+def _c1(rows: Rows, subject: str) -> list[Part]:
     return [
-        _accuracy(rows[figure], "airpass", other, data)
-        for figure, data in (("fig2", "MNIST"), ("fig3", "CIFAR-10"))
-        if figure in rows
-        for other in ("mimo-m", "mimo-mn")
+        _accuracy(found, subject, other, data)
+        for found, data in _data(rows, "fig2", "fig3")
+        for other in ("mimo-m", _array(subject))
     ]
 
 
-def _c2(rows: Rows) -> list[Part]:
+def _c2(rows: Rows, subject: str) -> list[Part]:
     parts = []
-    for figure, data in (("fig2", "MNIST"), ("fig3", "CIFAR-10")):
-        if figure in rows:
-            over_m = difference(rows[figure], "test_accuracy", "airpass", "mimo-m")
-            parts.append(
-                Part(
-                    f"gain over M large (more than {CLOSE_POINTS:g} points), {data}",
-                    above(over_m, CLOSE_POINTS / 100.0),
-                    _text(over_m, "points", 100.0),
-                )
-            )
-            parts.append(_accuracy(rows[figure], "airpass", "mimo-mn", data))
+    for found, data in _data(rows, "fig2", "fig3"):
+        gain = difference(found, "test_accuracy", subject, "mimo-m")
+        what = f"gain over M more than {CLOSE_POINTS:g} points, {data}"
+        parts.append(Part(what, above(gain, CLOSE_POINTS / 100.0), _points(gain)))
+        parts.append(_accuracy(found, subject, _array(subject), data))
     return parts
 
 
-def _c3(rows: Rows) -> list[Part]:
-    parts = []
-    for figure, data in (("fig2", "MNIST"), ("fig3", "CIFAR-10")):
-        if figure in rows:
-            gap = difference(rows[figure], "test_accuracy", "fedavg", "airpass")
-            parts.append(
-                Part(
-                    f"FedAvg ahead by less than {CLOSE_POINTS:g} points, {data}",
-                    below(gap, CLOSE_POINTS / 100.0),
-                    _text(gap, "points", 100.0),
-                )
-            )
+def _c3(rows: Rows, subject: str) -> list[Part]:
+    parts, gaps = [], []
+    for found, data in _data(rows, "fig2", "fig3"):
+        gap = minus(*(last_values(found, "test_accuracy", scheme) for scheme in ("fedavg", subject)))
+        gaps.append(gap)
+        lag = mean(list(gap.values()))
+        what = f"FedAvg ahead by less than {CLOSE_POINTS:g} points, {data}"
+        parts.append(Part(what, below(lag, CLOSE_POINTS / 100.0), _points(lag)))
+    if len(gaps) == 2:
+        more = mean(list(minus(gaps[1], gaps[0]).values()))
+        parts.append(Part("the gap is larger on CIFAR-10", above(more), _points(more)))
     return parts
 
 
-def _c4(rows: Rows) -> list[Part]:
+def _c4(rows: Rows, subject: str) -> list[Part]:
     parts = []
-    for figure, data in (("fig4", "MNIST"), ("fig5", "CIFAR-10")):
+    for found, data in _data(rows, "fig4", "fig5"):
         for point in ("10", "-4"):
-            if figure not in rows:
-                continue
-            parts.append(_accuracy(rows[figure], "airpass", "airpass-mp", data, point))
-            lead = difference(rows[figure], "test_accuracy", "airpass-sdr-dc", "airpass", point)
-            parts.append(
-                Part(
-                    f"SDR-DC ahead by less than {SLIGHTLY_POINTS:g} points, {data}, {point} dB",
-                    below(lead, SLIGHTLY_POINTS / 100.0),
-                    _text(lead, "points", 100.0),
-                )
-            )
+            where = f"{data}, {point} dB"
+            parts.append(_accuracy(found, subject, "airpass-mp", where, point))
+            lead = difference(found, "test_accuracy", "airpass-sdr-dc", subject, point)
+            what = f"SDR-DC ahead by 0 to {SLIGHTLY_POINTS:g} points, {where}"
+            parts.append(Part(what, between(lead, 0.0, SLIGHTLY_POINTS / 100.0), _points(lead)))
     return parts
 
 
-def _falls(rows: Sequence[Row], scheme: str, letter: str) -> list[Part]:
+def _falls(figure: str, letter: str) -> Test:
     """Loss falls along the axis, and the first step gains more than the last."""
-    found: dict[str, dict[int, float]] = {}
-    for row in last_round(rows):
-        if row.metric == "train_loss" and row.scheme == scheme:
-            found.setdefault(row.x_label, {})[row.trial] = row.value
-    points = sorted(found, key=float)
-    if len(points) < 3:
-        return []
 
-    def fall(first: str, second: str) -> dict[int, float]:
-        both = found[first].keys() & found[second].keys()
-        return {trial: found[first][trial] - found[second][trial] for trial in sorted(both)}
+    def test(rows: Rows, subject: str) -> list[Part]:
+        found = rows[figure]
+        points = sorted({row.x_label for row in found if row.scheme == subject}, key=float)
+        if len(points) < 3:
+            return []
+        loss = [last_values(found, "train_loss", subject, point) for point in points]
+        whole = mean(list(minus(loss[0], loss[-1]).values()))
+        bend = mean(list(minus(minus(loss[0], loss[1]), minus(loss[-2], loss[-1])).values()))
+        return [
+            Part(
+                f"loss falls from {letter} = {points[0]} to {points[-1]}, by", above(whole), _text(whole, "")
+            ),
+            Part("the first step gains more than the last, by", above(bend), _text(bend, "")),
+        ]
 
-    whole = mean(list(fall(points[0], points[-1]).values()))
-    early, late = fall(points[0], points[1]), fall(points[-2], points[-1])
-    bend = mean([early[trial] - late[trial] for trial in early.keys() & late.keys()])
-    return [
-        Part(
-            f"loss falls from {letter} = {points[0]} to {points[-1]}, {NAMES[scheme]}",
-            above(whole),
-            _text(whole, ""),
-        ),
-        Part(f"the first step gains more than the last, {NAMES[scheme]}", above(bend), _text(bend, "")),
-    ]
+    return test
 
 
-def _sweep(figure: str, letter: str) -> Callable[[Rows], list[Part]]:
-    return lambda rows: _falls(rows[figure], "airpass", letter) if figure in rows else []
+def _average(values: Sequence[Values]) -> Values:
+    """The mean of several, trial by trial."""
+    return {trial: float(np.mean([value[trial] for value in values])) for trial in values[0]}
 
 
-def _c8(rows: Rows) -> list[Part]:
-    if "fig9" not in rows:
-        return []
+def _c8(rows: Rows, subject: str) -> list[Part]:
     found = rows["fig9"]
-    parts = []
-    points = sorted({row.x_label for row in found}, key=float)
-    for point in points:
-        gaps = {
-            "airpass above mimo-m": difference(found, "selected_count", "airpass", "mimo-m", point),
-            "airpass above mimo-mn": difference(found, "selected_count", "airpass", "mimo-mn", point),
-            "airpass above airpass-mp": difference(found, "selected_count", "airpass", "airpass-mp", point),
-        }
-        # Where nobody can be selected, or everyone is, there is nothing to tell apart.
-        counts = [
-            mean_.value
-            for mean_ in (by.get(point) for by in means_by_point(found, "selected_count").values())
-            if mean_
-        ]
-        if counts and (max(counts) == 0.0 or min(counts) == max(counts)):
-            continue
-        parts += [
-            Part(f"{what}, {point} dB", above(gap), _text(gap, "devices")) for what, gap in gaps.items()
-        ]
-    return parts
-
-
-def _c9(rows: Rows) -> list[Part]:
-    if "table1" not in rows:
+    counts = means_by_point(found, "selected_count")
+    arrays = tuple(name for name in ("mimo-m", _array(subject)) if name in counts)
+    others = tuple(name for name in (*arrays, "airpass-mp") if name in counts)
+    if subject not in counts or not arrays:
         return []
+
+    def lead(scheme: str, other: str, point: str) -> Values:
+        return minus(
+            last_values(found, "selected_count", scheme, point),
+            last_values(found, "selected_count", other, point),
+        )
+
+    def apart(scheme: str, other: str) -> list[str]:
+        """Points at which there is something to tell: not where both select nobody, or both everyone."""
+        return [
+            point for point in sorted(counts[subject], key=float) if any(lead(scheme, other, point).values())
+        ]
+
+    parts = []
+    for other in others:
+        for point in apart(subject, other):
+            gap = mean(list(lead(subject, other, point).values()))
+            what = f"{NAMES[subject]} above {NAMES[other]}, {point} dB"
+            parts.append(Part(what, above(gap), _text(gap, "devices")))
+    low, high = (
+        [point for point in counts[subject] if (float(point) < 0.0) == below_zero]
+        for below_zero in (True, False)
+    )
+    for other in arrays if low and high else ():
+        mean_low, mean_high = (
+            _average([lead(subject, other, point) for point in side]) for side in (low, high)
+        )
+        more = mean(list(minus(mean_low, mean_high).values()))
+        what = f"mean gain over {NAMES[other]} larger below 0 dB than above, by"
+        parts.append(Part(what, above(more), _text(more, "devices")))
+    if subject == PAPERS_OWN and "airpass-sdr-dc" in counts:
+        for point in apart("airpass-sdr-dc", subject):
+            gap = mean(list(lead("airpass-sdr-dc", subject, point).values()))
+            what = f"{NAMES['airpass-sdr-dc']} ahead by 0 to {MARGINAL_DEVICES:g} devices, {point} dB"
+            parts.append(Part(what, between(gap, 0.0, MARGINAL_DEVICES), _text(gap, "devices")))
+    last = max(counts[subject], key=float)
+    values = [last_values(found, "selected_count", scheme, last) for scheme in (subject, *others)]
+    trials = sorted(set.intersection(*(set(value) for value in values)))
+    spread = mean([max(v[t] for v in values) - min(v[t] for v in values) for t in trials])
+    what = f"all within {TOGETHER_DEVICES:g} device at {last} dB"
+    return [*parts, Part(what, below(spread, TOGETHER_DEVICES), _text(spread, "devices"))]
+
+
+def _c9(rows: Rows, subject: str) -> list[Part]:
     found = rows["table1"]
     in_k = table1.exponent(found, "hrmc", "K")
     pursuit = table1.exponent(found, "mp", "K")
@@ -233,23 +278,47 @@ def _c9(rows: Rows) -> list[Part]:
     ]
 
 
-CLAIMS: tuple[tuple[str, str, tuple[str, ...], Callable[[Rows], list[Part]]], ...] = (
-    ("C1", "AirPASS beats co-located arrays of M and M x N antennas in test accuracy", ("fig2", "fig3"), _c1),
-    ("C2", "the gain over M is large, over M x N still clear", ("fig2", "fig3"), _c2),
-    ("C3", "AirPASS stays close to FedAvg", ("fig2", "fig3"), _c3),
-    ("C4", "AirPASS clearly beats AirPASS-MP, and is slightly below AirPASS-SDR-DC", ("fig4", "fig5"), _c4),
-    ("C5", "training loss falls with M, with diminishing returns", ("fig6",), _sweep("fig6", "M")),
-    ("C6", "training loss falls with N, with diminishing returns", ("fig7",), _sweep("fig7", "N")),
-    ("C7", "training loss falls with SNR, with diminishing returns", ("fig8",), _sweep("fig8", "SNR")),
-    ("C8", "AirPASS selects more devices than both arrays and than MP, most at low SNR", ("fig9",), _c8),
-    ("C9", "HRMC is linear in K, SDR-DC far heavier, MP quadratic in K", ("table1",), _c9),
+# Name, what is claimed, the figures, whether to ask it of airpass-plus as well, the test.
+CLAIMS: tuple[tuple[str, str, tuple[str, ...], bool, Test], ...] = (
+    (
+        "C1",
+        "{} beats co-located arrays of M and M x N antennas in test accuracy",
+        ("fig2", "fig3"),
+        True,
+        _c1,
+    ),
+    ("C2", "the gain over M is large, over M x N still clear", ("fig2", "fig3"), True, _c2),
+    ("C3", "{} stays close to FedAvg, closest on MNIST", ("fig2", "fig3"), True, _c3),
+    (
+        "C4",
+        "{} clearly beats AirPASS-MP, and is slightly below AirPASS-SDR-DC",
+        ("fig4", "fig5"),
+        False,
+        _c4,
+    ),
+    ("C5", "training loss falls with M, with diminishing returns", ("fig6",), True, _falls("fig6", "M")),
+    ("C6", "training loss falls with N, with diminishing returns", ("fig7",), True, _falls("fig7", "N")),
+    ("C7", "training loss falls with SNR, with diminishing returns", ("fig8",), True, _falls("fig8", "SNR")),
+    (
+        "C8",
+        "{} selects more devices than both arrays, most at low SNR, and than MP (SDR-DC marginally above "
+        "AirPASS); all meet at high SNR",
+        ("fig9",),
+        True,
+        _c8,
+    ),
+    ("C9", "HRMC is linear in K, SDR-DC far heavier, MP quadratic in K", ("table1",), False, _c9),
 )
 
 
 def judge(rows: Rows) -> list[Verdict]:
-    """Every claim on the figures that there are rows of."""
-    return [
-        Verdict(name, text, figures, tuple(test(rows)))
-        for name, text, figures, test in CLAIMS
-        if any(figure in rows for figure in figures)
-    ]
+    """Every claim on the figures that there are rows of; then, as C1+ and so on, with airpass-plus."""
+    found = []
+    for subject in (PAPERS_OWN, BEYOND):
+        for name, text, figures, for_both, test in CLAIMS:
+            if not any(figure in rows for figure in figures) or (subject == BEYOND and not for_both):
+                continue
+            if parts := tuple(test(rows, subject)):
+                mark = "+" if subject == BEYOND else ""
+                found.append(Verdict(name + mark, text.format(NAMES[subject]), figures, parts))
+    return found

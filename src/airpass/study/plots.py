@@ -13,11 +13,14 @@ from airpass.study.summary import Mean, means_by_point, means_by_round
 from airpass.study.trial import Row
 
 COLUMN_IN = 3.5  # width of a column in IEEE journals
+PANEL_IN = 2.5  # height of a panel,
+PANEL_AXES_IN = 1.8  # and of its axes, about
 # One look for a scheme in every figure.
-LOOKS = {
-    "fedavg": LINES[0],
+LOOKS: dict[str, tuple[str, str, str]] = {
+    "fedavg": ("#999999", "-", ""),
     "airpass-plus": LINES[1],
     "airpass": LINES[2],
+    "mimo-mn-plus": LINES[0],
     "mimo-mn": LINES[3],
     "mimo-m": LINES[4],
     "airpass-sdr-dc": LINES[5],
@@ -29,6 +32,7 @@ NAMES = {
     "airpass": "AirPASS",
     "mimo-m": "co-located, M",
     "mimo-mn": "co-located, MN",
+    "mimo-mn-plus": "co-located, MN, plus",
     "airpass-sdr-dc": "AirPASS-SDR-DC",
     "airpass-mp": "AirPASS-MP",
 }
@@ -44,7 +48,7 @@ def look(scheme: str, position: int) -> dict[str, Any]:
     colour, dash, marker = LOOKS.get(scheme, LINES[position % len(LINES)])
     style = {"color": colour, "linestyle": dash, "marker": marker, "markersize": 3.5, "linewidth": 1.2}
     if scheme == "fedavg":  # others may lie right on it
-        style |= {"color": "#999999", "linewidth": 3.0, "marker": ""}
+        style |= {"linewidth": 3.0}
     return style
 
 
@@ -63,6 +67,24 @@ def line(axes: Axes, x: Sequence[float], means: Sequence[Mean], scale: float, **
         axes.fill_between(x, y - half, y + half, color=style["color"], alpha=0.15, linewidth=0)
 
 
+def label_ends(axes: Axes, ends: Mapping[str, tuple[float, float, str]], height_pt: float) -> None:
+    """Names to the right of where lines end (x, y, colour), moved apart where they would overlap."""
+    low, high = axes.get_ylim()
+    gap = 8.0 * (high - low) / height_pt  # a line of text
+    at = -np.inf
+    for name, (x, y, colour) in sorted(ends.items(), key=lambda item: item[1][1]):
+        at = max(y, at + gap)
+        axes.annotate(
+            name,
+            (x, y),
+            xytext=(x + 0.03 * x, at),
+            color=colour,
+            fontsize=7,
+            va="center",
+            annotation_clip=False,
+        )
+
+
 def frame(axes: Axes, xlabel: str, metric: str) -> None:
     """Labels and a quiet grid."""
     axes.set(xlabel=xlabel, ylabel=METRICS[metric][0])
@@ -78,25 +100,30 @@ def over_rounds(
     means = means_by_round(rows, metric)
     scale = METRICS[metric][1]
     with mpl.rc_context(RC | {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7}):
-        figure = new_figure(COLUMN_IN, 2.5 * len(panels))
+        figure = new_figure(COLUMN_IN, PANEL_IN * len(panels))
         for axes, (panel, title) in zip(
             np.atleast_1d(figure.subplots(len(panels), 1)), panels.items(), strict=True
         ):
-            position = 0
+            ends: dict[str, tuple[float, float, str]] = {}
             lines = sorted(means.items(), key=lambda item: _order(item[0][0]))
             for (scheme, point), rounds in lines:
                 if panel != (point if labels is None else scheme):
                     continue
                 if labels is None:
-                    style = look(scheme, position) | {"label": NAMES.get(scheme, scheme)}
+                    style = look(scheme, len(ends)) | {"label": NAMES.get(scheme, scheme)}
                 else:
-                    style = look("", position) | {"label": labels[point]}
-                position += 1
+                    style = look("", len(ends)) | {"label": labels[point]}
                 line(axes, list(rounds), list(rounds.values()), scale, **style)
+                last, end = list(rounds.items())[-1]
+                ends[style["label"]] = (float(last), scale * end.value, style["color"])
             frame(axes, "communication round", metric)
             axes.set_title(title)
             axes.set_xlim(left=0)
-            if position:
+            if metric == "train_loss":
+                axes.set_ylim(bottom=0)
+            if labels is not None:  # short enough to stand beside the lines
+                label_ends(axes, ends, 72.0 * PANEL_AXES_IN)
+            elif ends:
                 axes.legend(loc="best")
     return figure
 

@@ -36,8 +36,7 @@ class Page:
     title: str
     picture: bytes  # PNG
     table: Table
-    trials: int
-    seconds: float
+    about: Sequence[str]  # how it was made, a line each
 
 
 def reproduce(
@@ -60,9 +59,9 @@ def reproduce(
         rows[figure.name] = store.merge(trials)
         if not rows[figure.name]:
             continue
-        page = _page(figure, rows[figure.name], outcomes[figure.name], out)
+        made = _provenance(out, figure.name, scale, command, outcomes[figure.name], len(trials))
+        page = _page(figure, rows[figure.name], out, about(trials, made))
         pages.append(page)
-        _provenance(out, figure.name, scale, command, outcomes[figure.name], len(trials))
         verdicts = judge({figure.name: rows[figure.name]})
         write_atomically(out / "report.html", report([page], verdicts, scale, command))
     verdicts = judge(rows)
@@ -117,25 +116,62 @@ def run_sweep(
     return outcome, table
 
 
-def _page(figure: PaperFigure, rows: Sequence[Row], outcome: Outcome, out: Path) -> Page:
+def _page(figure: PaperFigure, rows: Sequence[Row], out: Path, lines: Sequence[str]) -> Page:
     drawn = figure.draw(rows)
     pictures = {kind: render(drawn, kind) for kind in ("png", "pdf")}
     for kind, content in pictures.items():
         write_atomically(out / f"{figure.name}.{kind}", content)
-    return Page(
-        figure.name,
-        figure.title,
-        pictures["png"],
-        figure.tabulate(rows),
-        len({row.key for row in rows}),
-        outcome.seconds,
+    return Page(figure.name, figure.title, pictures["png"], figure.tabulate(rows), lines)
+
+
+def about(trials: Sequence[Trial], made: Mapping[str, Any]) -> list[str]:
+    """What was run, on what, and for how long."""
+    counts = [sum(trial.scheme == name for trial in trials) for name in {t.scheme for t in trials}]
+    few, many = min(counts), max(counts)
+    lines = [f"{len(trials)} trials, {few if few == many else f'{few} to {many}'} of a scheme"]
+    if failed := len(made["failed"]):
+        lines[0] += f"; {failed} failed"
+    training = trials[0].training
+    if training is not None:
+        filled = {"dataset": "", **training}
+        lines.append("training: " + ", ".join(f"{name} = {value}" for name, value in filled.items()))
+    lines.append(
+        f"{_duration(made['seconds'])} on {made['cores']} cores ({made['processor']}, "
+        f"{made['memory_gib']} GiB), airpass {made['airpass']}"
     )
+    return [*lines, made["command"]]
 
 
-def _provenance(out: Path, name: str, scale: str, command: str, outcome: Outcome, trials: int) -> None:
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
+
+
+def _processor() -> str:
+    """The model of the processor, where the system tells."""
+    table = Path("/proc/cpuinfo")
+    if table.exists():
+        for entry in table.read_text().splitlines():
+            if entry.startswith("model name"):
+                return entry.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _memory_gib() -> int | None:
+    names = ("SC_PAGE_SIZE", "SC_PHYS_PAGES")
+    known = getattr(os, "sysconf_names", {})
+    if not all(name in known for name in names):
+        return None
+    return round(os.sysconf(names[0]) * os.sysconf(names[1]) / 2**30)
+
+
+def _provenance(
+    out: Path, name: str, scale: str, command: str, outcome: Outcome, trials: int
+) -> Mapping[str, Any]:
     """Versions, host and time, beside the rows. Times add up over interruptions."""
     path = out / "provenance.json"
     before = json.loads(path.read_text()) if path.exists() else {}
+    # What only draws stored rows anew leaves time and machine as they were.
+    computed = outcome.done > 0 or not before
     document = {
         "study": name,
         "scale": scale,
@@ -143,13 +179,17 @@ def _provenance(out: Path, name: str, scale: str, command: str, outcome: Outcome
         "airpass": __version__,
         "python": platform.python_version(),
         "libraries": {library: version(library) for library in LIBRARIES},
-        "processor": platform.machine(),
+        "processor": _processor(),
         "cores": os.cpu_count(),
+        "memory_gib": _memory_gib(),
         "trials": trials,
         "failed": {trial.name: why for trial, why in outcome.failures},
         "seconds": round(before.get("seconds", 0.0) + outcome.seconds, 1),
     }
+    if not computed:
+        document |= before | {"command": command, "trials": trials, "failed": document["failed"]}
     write_atomically(path, (json.dumps(document, indent=2) + "\n").encode())
+    return document
 
 
 def report(pages: Sequence[Page], verdicts: Sequence[Verdict], scale: str, command: str) -> bytes:
@@ -160,7 +200,6 @@ def report(pages: Sequence[Page], verdicts: Sequence[Verdict], scale: str, comma
         scale=scale,
         command=command,
         version=__version__,
-        cores=os.cpu_count(),
     )
     return text.encode()
 
@@ -197,26 +236,39 @@ _TEMPLATE = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined
   table { border-collapse: collapse; margin: 1rem 0; font-size: .9rem; }
   th, td { padding: .25rem .8rem; border-bottom: 1px solid #ccc; text-align: right; vertical-align: top; }
   th:first-child, td:first-child, .words td, .words th { text-align: left; }
-  img { width: 100%; max-width: 34rem; height: auto; display: block; }
+  img { width: 100%; max-width: 28rem; height: auto; display: block; }
   .verdict { font-weight: 600; white-space: nowrap; }
+  td ul { margin: 0; padding: 0; list-style: none; }
+  td li { padding-left: 1.2rem; text-indent: -1.2rem; }
+  li::before { display: inline-block; width: 1.2rem; text-indent: 0; font-weight: 600; }
+  li.holds::before { content: "✓"; color: #0072B2; }
+  li.does-not-hold::before { content: "✗"; color: #D55E00; }
+  li.not-decided::before { content: "?"; color: #666; }
+  .about { color: #555; font-size: .9rem; }
   footer { color: #666; margin-top: 2rem; font-size: .9rem; }
 </style>
 <h1>AirPASS: reproduction at scale “{{ scale }}”</h1>
 {% if verdicts %}<h2>Claims</h2>
-<table class="words"><thead><tr><th>claim</th><th>verdict</th><th>measured</th></tr></thead><tbody>
+<table class="words"><thead>
+<tr><th style="width: 30%">claim</th><th>verdict</th><th>measured</th></tr></thead><tbody>
 {% for found in verdicts %}<tr><td>{{ found.claim }}: {{ found.text }}</td>
 <td class="verdict">{{ found.verdict }}</td>
-<td>{% for part in found.parts %}{{ part.what }}: {{ part.effect }}, {{ part.verdict }}<br>
-{% endfor %}</td></tr>
+<td><ul>{% for part in found.parts %}<li class="{{ part.verdict.replace(' ', '-') }}">
+{{- part.what }}: {{ part.effect }}</li>
+{% endfor %}</ul></td></tr>
 {% endfor %}</tbody></table>
-<p>Differences are taken within trials; ± is half of a 95 % confidence interval.</p>{% endif %}
+<p>✓ holds, ✗ does not hold, ? is not decided. Differences are taken within trials; ± is half of a 95 %
+confidence interval; with fewer than three trials nothing is decided. C1+ and so on are the same claims
+with AirPASS-plus in the place of AirPASS, and the best design of the larger array as its rival.</p>
+{% endif %}
 {% for page, picture in pages %}<h2 id="{{ page.name }}">{{ page.name }}: {{ page.title }}</h2>
 <img alt="{{ page.title }}" src="data:image/png;base64,{{ picture }}">
 <table><thead><tr>{% for head in page.table[0] %}<th>{{ head }}</th>{% endfor %}</tr></thead><tbody>
 {% for line in page.table[1] %}<tr>{% for cell in line %}<td>{{ cell }}</td>{% endfor %}</tr>
 {% endfor %}</tbody></table>
-<p>{{ page.trials }} trials.</p>
-{% endfor %}<footer>airpass {{ version }}, {{ cores }} cores, <code>{{ command }}</code></footer>
+<p class="about">{% for text in page.about %}{% if loop.last %}<code>{{ text }}</code>{% else %}{{ text }}<br>
+{% endif %}{% endfor %}</p>
+{% endfor %}<footer>airpass {{ version }}, <code>{{ command }}</code></footer>
 </html>
 """
 )

@@ -7,7 +7,7 @@ FIGURE = training_figure(
     "Test accuracy on MNIST. K = 10, M = N = 5, 10 dB",
     size=(10, 5, 5),
     snr_db=10.0,
-    schemes=("fedavg", "airpass-plus", "airpass", "mimo-mn", "mimo-m"),
+    schemes=("fedavg", "airpass-plus", "airpass", "mimo-mn-plus", "mimo-mn", "mimo-m"),
     metric="test_accuracy",
     scales=MNIST,
     duration={"smoke": "half a minute", "lite": "10 minutes", "paper": "half an hour"},

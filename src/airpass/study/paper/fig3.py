@@ -7,7 +7,7 @@ FIGURE = training_figure(
     "Test accuracy on CIFAR-10. K = 10, M = N = 5, 10 dB",
     size=(10, 5, 5),
     snr_db=10.0,
-    schemes=("fedavg", "airpass-plus", "airpass", "mimo-mn", "mimo-m"),
+    schemes=("fedavg", "airpass-plus", "airpass", "mimo-mn-plus", "mimo-mn", "mimo-m"),
     metric="test_accuracy",
     scales=CIFAR,
     duration={"smoke": "a minute", "lite": "an hour", "paper": "a day"},

@@ -9,7 +9,7 @@ from airpass.study.tables import by_point
 from airpass.study.trial import Row, Trial
 
 SNRS_DB = (-20.0, -15.0, -10.0, -5.0, 0.0, 5.0, 10.0, 15.0)
-# The paper's, airpass-plus, and arrays with the best selection that there is: what airpass-plus is to beat.
+# The paper's, airpass-plus, and what that is to beat: the array of M x N antennas with the best selection.
 SCHEMES = (
     "airpass-plus",
     "airpass",
@@ -17,7 +17,6 @@ SCHEMES = (
     "airpass-mp",
     "mimo-mn-plus",
     "mimo-mn",
-    "mimo-m-plus",
     "mimo-m",
 )
 SLOW = "airpass-sdr-dc"
