@@ -26,7 +26,7 @@ from torch import nn
 
 from airpass import InvalidInput, Scenario, aircomp, design, train
 from airpass.learning import aggregation, datasets, download, models
-from airpass.learning.client import FlatModel, LocalWork, Trainer
+from airpass.learning.client import FlatModel, LocalWork, Trainer, Watched, every, to_tensor
 from airpass.learning.partition import PartitionOptions, partition
 from airpass.learning.training import TrainingRun, TrainOptions, prepare
 from command_line import assert_refused
@@ -373,7 +373,8 @@ class TestClient:
         data = download.load("mnist-mini")
         samples = np.arange(100)
         model = models.build("mnist-cnn", 1, 10, 28, 3)
-        trainer = Trainer(data, model, LocalWork(3, None, 32, 0.05), samples, seed=4)
+        watched = Watched(samples, samples)
+        trainer = Trainer(data, model, LocalWork(3, None, 32, 0.05), watched, seed=4)
         start = trainer.flat.read().copy()
         change, loss = trainer.update(start, samples, 1, 0)
 
@@ -392,6 +393,33 @@ class TestClient:
             losses.append(value.item())
         np.testing.assert_allclose(change, FlatModel(reference).read() - start, atol=1e-6)
         assert loss == pytest.approx(np.mean(losses), rel=1e-5)
+
+    def test_a_model_is_measured_on_the_images_asked_for(self) -> None:
+        data = download.load("mnist-mini")
+        model = models.build("mnist-cnn", 1, 10, 28, 3)
+        held = np.array([7, 3000, 11])
+        work = LocalWork(1, None, 8, 0.1)
+        trainer = Trainer(data, model, work, Watched(every(data.y_test.size, 40), held), seed=0)
+        chosen = np.arange(40) * (data.y_test.size // 40)
+        for chunk, images, labels in (
+            (0, data.x_test[chosen], data.y_test[chosen]),
+            (1, data.x_train[held], data.y_train[held]),
+        ):
+            right, loss = trainer.measure(trainer.flat.read(), chunk)
+            with torch.no_grad():
+                answers = model(to_tensor(images, data))
+            truth = torch.from_numpy(labels.astype(np.int64))
+            assert right == int((answers.argmax(1) == truth).sum())
+            assert loss == pytest.approx(nn.functional.cross_entropy(answers, truth, reduction="sum").item())
+
+    @given(st.integers(1, 50), st.integers(1, 60))
+    def test_images_evenly_spaced(self, count: int, wanted: int) -> None:
+        found = every(count, wanted)
+        assert found.size == min(count, wanted)
+        gaps = np.diff(found, append=count)
+        assert gaps.min() >= 1
+        assert gaps.max() - gaps.min() <= 1
+        np.testing.assert_array_equal(every(count, None), np.arange(count))
 
     @given(st.integers(1, 100), st.integers(1, 6), st.integers(1, 40))
     def test_batches(self, held: int, steps: int, batch: int) -> None:

@@ -30,6 +30,14 @@ class LocalWork:
     learning_rate: float
 
 
+@dataclass(frozen=True)
+class Watched:
+    """Images on which a model is measured: of the test set, and of what the devices hold."""
+
+    tests: Indices
+    probe: Indices
+
+
 def to_tensor(images: Bytes, dataset: Dataset) -> torch.Tensor:
     """Standardised images as floats, channels first in shape, last in memory."""
     tensor = torch.from_numpy(np.ascontiguousarray(images)).permute(0, 3, 1, 2).float().div_(255.0)
@@ -75,17 +83,18 @@ class Trainer:
     """Trains and tests one model on one data set, in one thread."""
 
     def __init__(
-        self, dataset: Dataset, model: nn.Module, work: LocalWork, probe: Indices, seed: int
+        self, dataset: Dataset, model: nn.Module, work: LocalWork, watched: Watched, seed: int
     ) -> None:
         self.device = computing_device()
         self.flat = FlatModel(model.to(self.device))
         self.work = work
         self.seed = seed
-        self.probe = torch.from_numpy(probe).to(self.device)
+        self.probe = torch.from_numpy(watched.probe).to(self.device)
         self.images = to_tensor(dataset.x_train, dataset).to(self.device)
         self.labels = torch.from_numpy(dataset.y_train.astype(np.int64)).to(self.device)
-        self.test_images = to_tensor(dataset.x_test, dataset).to(self.device)
-        self.test_labels = torch.from_numpy(dataset.y_test.astype(np.int64)).to(self.device)
+        self.test_images = to_tensor(dataset.x_test[watched.tests], dataset).to(self.device)
+        labels = dataset.y_test[watched.tests].astype(np.int64)
+        self.test_labels = torch.from_numpy(labels).to(self.device)
 
     def update(
         self, start: Float32, samples: Indices, round_number: int, device: int
@@ -131,6 +140,16 @@ class Trainer:
 def chunks(count: int) -> int:
     """How many chunks `count` images make."""
     return -(-count // CHUNK)
+
+
+def every(count: int, wanted: int | None) -> Indices:
+    """Up to `wanted` of `count` images, evenly spaced; all of them for None.
+
+    The first half of MNIST's test set is easier than the second.
+    """
+    if wanted is None or wanted >= count:
+        return np.arange(count)
+    return np.arange(wanted) * count // wanted
 
 
 def probe(samples: list[Indices], size: int, seed: int) -> Indices:

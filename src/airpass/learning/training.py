@@ -26,7 +26,16 @@ from airpass.errors import InvalidInput
 from airpass.learning import models
 from airpass.learning.aggregation import Float32, Link, LinkOptions, over_the_air, weighted_mean
 from airpass.learning.checkpoint import Saved, restore, save
-from airpass.learning.client import FlatModel, LocalWork, Trainer, chunks, computing_device, probe
+from airpass.learning.client import (
+    FlatModel,
+    LocalWork,
+    Trainer,
+    Watched,
+    chunks,
+    computing_device,
+    every,
+    probe,
+)
 from airpass.learning.datasets import Dataset
 from airpass.learning.download import check_name, load
 from airpass.learning.partition import Indices, PartitionOptions, partition
@@ -41,7 +50,6 @@ LEARNING_RATE = {"cifar10": 0.02}
 BATCH = {"cifar10": 64}
 OTHER_LEARNING_RATE = 0.01
 OTHER_BATCH = 32
-PROBE = 5000  # training images on which the global training loss is measured; ours
 
 
 @dataclass(frozen=True)
@@ -55,6 +63,8 @@ class TrainOptions:
     learning_rate: float | None = None  # 0.01, for CIFAR-10 0.02; P
     model: str | None = None  # the paper's network for the data set
     evaluate_every: int = 10  # rounds between tests; ours
+    test_images: int | None = None  # of the test set, evenly spaced; None is all
+    probe_images: int = 5000  # training images on which the global training loss is measured; ours
     redraw_every: int | None = None  # rounds between new draws of the devices; None is never
     partition: PartitionOptions = field(default_factory=PartitionOptions)
     link: LinkOptions = field(default_factory=LinkOptions)
@@ -63,7 +73,8 @@ class TrainOptions:
         checks.whole("rounds", self.rounds, 1)
         checks.whole("local_steps", self.local_steps, 1)
         checks.whole("evaluate_every", self.evaluate_every, 1)
-        for name in ("epochs", "batch", "redraw_every"):
+        checks.whole("probe_images", self.probe_images, 1)
+        for name in ("epochs", "batch", "test_images", "redraw_every"):
             if getattr(self, name) is not None:
                 checks.whole(name, getattr(self, name), 1)
         if self.learning_rate is not None:
@@ -180,8 +191,8 @@ def _trainer(
     assert settings.batch is not None
     assert settings.learning_rate is not None
     work = LocalWork(settings.local_steps, settings.epochs, settings.batch, settings.learning_rate)
-    watched = probe(samples, PROBE, seed)
-    return Trainer(data, _model(data, settings, seed), work, watched, seed), samples
+    seen = Watched(every(data.y_test.size, settings.test_images), probe(samples, settings.probe_images, seed))
+    return Trainer(data, _model(data, settings, seed), work, seen, seed), samples
 
 
 def _model(data: Dataset, settings: TrainOptions, seed: int) -> Any:
@@ -211,8 +222,8 @@ class _Run:
         self.settings = settings
         self.seed = seed
         self.checkpoint = checkpoint
-        self.tests = data.y_test.size
-        self.probed = min(PROBE, sum(share.size for share in samples))
+        self.tests = every(data.y_test.size, settings.test_images).size
+        self.probed = min(settings.probe_images, sum(share.size for share in samples))
         flat = FlatModel(_model(data, settings, seed))
         self.state = flat.read()
         self.sizes = flat.sizes
