@@ -1,6 +1,7 @@
 """The pictures of a study: lines over rounds or over a sweep's axis, with confidence bands."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
@@ -13,11 +14,12 @@ from airpass.study.summary import Mean, means_by_point, means_by_round
 from airpass.study.trial import Row
 
 COLUMN_IN = 3.5  # width of a column in IEEE journals
+BAND = 5  # trials from which on lines have a band of confidence
 PANEL_IN = 2.5  # height of a panel,
 PANEL_AXES_IN = 1.8  # and of its axes, about
 # One look for a scheme in every figure.
 LOOKS: dict[str, tuple[str, str, str]] = {
-    "fedavg": ("#999999", "-", ""),
+    "fedavg": ("#aaaaaa", "-", ""),
     "airpass-plus": LINES[1],
     "airpass": LINES[2],
     "mimo-mn-plus": LINES[0],
@@ -48,7 +50,7 @@ def look(scheme: str, position: int) -> dict[str, Any]:
     colour, dash, marker = LOOKS.get(scheme, LINES[position % len(LINES)])
     style = {"color": colour, "linestyle": dash, "marker": marker, "markersize": 3.5, "linewidth": 1.2}
     if scheme == "fedavg":  # others may lie right on it
-        style |= {"linewidth": 3.0}
+        style |= {"linewidth": 4.0}
     return style
 
 
@@ -59,30 +61,61 @@ def _order(scheme: str) -> int:
 
 
 def line(axes: Axes, x: Sequence[float], means: Sequence[Mean], scale: float, **style: Any) -> None:
-    """Means with a band of 95 % confidence, where there are at least three trials."""
+    """Means with a band of 95 % confidence, where there are trials enough."""
     y = scale * np.array([mean.value for mean in means])
-    half = scale * np.array([mean.half_width if mean.count >= 3 else np.nan for mean in means])
+    half = scale * np.array([mean.half_width if mean.count >= BAND else np.nan for mean in means])
     axes.plot(x, y, markevery=max(1, len(x) // 8), **style)
     if np.isfinite(half).any():
-        axes.fill_between(x, y - half, y + half, color=style["color"], alpha=0.15, linewidth=0)
+        axes.fill_between(x, y - half, y + half, color=style["color"], alpha=0.12, linewidth=0)
 
 
-def label_ends(axes: Axes, ends: Mapping[str, tuple[float, float, str]], height_pt: float) -> None:
-    """Names to the right of where lines end (x, y, colour), moved apart where they would overlap."""
-    low, high = axes.get_ylim()
-    gap = 8.0 * (high - low) / height_pt  # a line of text
-    at = -np.inf
-    for name, (x, y, colour) in sorted(ends.items(), key=lambda item: item[1][1]):
-        at = max(y, at + gap)
-        axes.annotate(
-            name,
-            (x, y),
-            xytext=(x + 0.03 * x, at),
-            color=colour,
-            fontsize=7,
-            va="center",
-            annotation_clip=False,
+@dataclass(frozen=True)
+class End:
+    """Where a line ends."""
+
+    label: str
+    x: float
+    mean: Mean
+    colour: str
+
+
+def end_bars(axes: Axes, ends: Sequence[End], scale: float) -> None:
+    """Confidence at the end of each line, side by side: bands of few trials would hide everything."""
+    few = [end for end in ends if 1 < end.mean.count < BAND]
+    for place, end in enumerate(few):
+        axes.errorbar(
+            end.x * (1.025 + 0.02 * place),
+            scale * end.mean.value,
+            scale * end.mean.half_width,
+            color=end.colour,
+            linewidth=1.0,
+            capsize=1.5,
+            capthick=1.0,
         )
+    if few:
+        axes.set_xlim(right=max(end.x for end in few) * (1.03 + 0.02 * len(few)))
+        axes.set_xlabel(f"{axes.get_xlabel()} (bars: 95 % confidence, {few[0].mean.count} trials)")
+
+
+def label_ends(axes: Axes, ends: Sequence[End], scale: float) -> None:
+    """Names to the right of where lines end, moved apart where they would overlap."""
+    low, high = axes.get_ylim()
+    gap = 8.0 * (high - low) / (72.0 * PANEL_AXES_IN)  # a line of text
+    at = -np.inf
+    for end in sorted(ends, key=lambda end: end.mean.value):
+        at = max(scale * end.mean.value, at + gap)
+        where = (end.x * (1.05 + 0.02 * len(ends)), at)
+        axes.annotate(end.label, where, color=end.colour, fontsize=7, va="center", annotation_clip=False)
+
+
+def _limit(axes: Axes, metric: str, values: Sequence[float]) -> None:
+    """Leave out the first rounds, where all are as bad, and what no accuracy can be: bands of few trials
+    go there."""
+    known = [value for value in values if np.isfinite(value)]
+    if metric == "train_loss" or not known:
+        axes.set_ylim(bottom=0)
+    elif metric == "test_accuracy":
+        axes.set_ylim(max(0.0, 10.0 * np.floor(min(known) / 10.0 - 0.5)), min(100.0, max(known) + 5.0))
 
 
 def frame(axes: Axes, xlabel: str, metric: str) -> None:
@@ -104,7 +137,8 @@ def over_rounds(
         for axes, (panel, title) in zip(
             np.atleast_1d(figure.subplots(len(panels), 1)), panels.items(), strict=True
         ):
-            ends: dict[str, tuple[float, float, str]] = {}
+            ends: list[End] = []
+            panel_means: list[list[Mean]] = []
             lines = sorted(means.items(), key=lambda item: _order(item[0][0]))
             for (scheme, point), rounds in lines:
                 if panel != (point if labels is None else scheme):
@@ -114,15 +148,16 @@ def over_rounds(
                 else:
                     style = look("", len(ends)) | {"label": labels[point]}
                 line(axes, list(rounds), list(rounds.values()), scale, **style)
+                panel_means.append(list(rounds.values())[max(1, len(rounds) // 8) :])
                 last, end = list(rounds.items())[-1]
-                ends[style["label"]] = (float(last), scale * end.value, style["color"])
+                ends.append(End(style["label"], float(last), end, style["color"]))
             frame(axes, "communication round", metric)
             axes.set_title(title)
             axes.set_xlim(left=0)
-            if metric == "train_loss":
-                axes.set_ylim(bottom=0)
+            _limit(axes, metric, [scale * mean.value for m in panel_means for mean in m])
+            end_bars(axes, ends, scale)
             if labels is not None:  # short enough to stand beside the lines
-                label_ends(axes, ends, 72.0 * PANEL_AXES_IN)
+                label_ends(axes, ends, scale)
             elif ends:
                 axes.legend(loc="best")
     return figure

@@ -19,5 +19,5 @@ FIGURE = training_figure(
     values=(10.0, -4.0),
     unit="dB",
     letter="SNR",
-    changes={"smoke": {"rounds": 4, "evaluate_every": 2}, "lite": {"rounds": 20, "evaluate_every": 4}},
+    changes={"smoke": {"rounds": 4, "evaluate_every": 2}, "lite": {"rounds": 12, "evaluate_every": 3}},
 )

@@ -70,7 +70,7 @@ def exponent(rows: Sequence[Row], method: str, letter: str) -> float:
         for label, mean in means_by_point(rows, SECONDS).get(method, {}).items()
         if label.startswith(letter)
     )
-    upper = points[len(points) // 2 - 1 :] if len(points) > 2 else points
+    upper = points[len(points) // 2 :] if len(points) > 2 else points
     if len(upper) < 2:
         return float("nan")
     sizes, seconds = np.log(np.array(upper)).T
@@ -85,6 +85,7 @@ def draw(rows: Sequence[Row]) -> Any:
         for axes, letter, title in zip(
             figure.subplots(2, 1), "KM", ("M = 10 receive chains", "K = 50 devices"), strict=True
         ):
+            ticks: list[float] = []
             for position, (method, found) in enumerate(means.items()):
                 points = sorted(
                     (float(label.split("=")[1]), mean.value)
@@ -92,7 +93,10 @@ def draw(rows: Sequence[Row]) -> Any:
                     if label.startswith(letter)
                 )
                 axes.loglog(*zip(*points, strict=True), label=method, **look("", position + 1))
+                ticks = max(ticks, [size for size, _ in points], key=len)
             axes.set(xlabel="devices K" if letter == "K" else "receive chains M", ylabel="seconds")
+            axes.set_xticks(ticks, [f"{size:g}" for size in ticks])
+            axes.minorticks_off()
             axes.set_title(title)
             axes.grid(True, color="#dddddd", linewidth=0.6)
             axes.legend(loc="best")
