@@ -9,7 +9,7 @@ import pytest
 
 from airpass import InvalidInput, Scenario, Weighting, aircomp, design, tolerance
 from airpass.channel.pass_uplink import PassUplink
-from airpass.designs.plus import exact_margins, margins
+from airpass.designs.margins import exact_margins, margins
 from airpass.randomness import Purpose, stream
 from airpass.robustness import RECEIVERS
 from airpass.selection.hrmc_plus import regrow

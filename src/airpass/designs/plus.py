@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 
 import numpy as np
 
@@ -30,6 +29,7 @@ from airpass import aircomp, checks
 from airpass.channel.pass_uplink import Field
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
 from airpass.designs.joint import FIRST_STEP, Goal, Track, response_table, sweep
+from airpass.designs.margins import exact_margins, margins
 from airpass.geometry import hago
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim.types import Complex, Mask, Real
@@ -55,7 +55,6 @@ CONSOLIDATION = (0.02, 0.005, 0.001)  # temperatures of the last beam, over the 
 
 ENTRIES_PER_CALL = 10**9  # places times devices between two looks at the clock: some 0.3 s
 TABLE_BYTES = 2**30  # a larger table of responses is not kept but computed as it is needed
-AVERAGED_PLACES = 200  # along each waveguide, where margins are estimated
 MOST_POINTS = 2**16  # of a waveguide's grid; at shorter wavelengths the grid is coarser
 
 
@@ -87,62 +86,6 @@ class PlusOptions:
         checks.positive("grid_wavelengths", self.grid_wavelengths)
         checks.at_least("tolerance_mm", self.tolerance_mm, 0.0)
         checks.between("confidence", self.confidence, 0.5, 1.0)
-
-
-def margins(scenario: Scenario, tolerance_mm: float, confidence: float) -> Real:
-    """The score to aim at, for each device, so that it stays above one under position errors.
-
-    Normal errors of standard deviation s turn the terms a_i of u = sum_i a_i by normal angles of
-    standard deviation sigma = s kappa (dD/dl + i_ref). The sum keeps exp(-sigma^2/2) u in the
-    mean, with variance (1 - exp(-sigma^2)) sum_i |a_i|^2, half of it along u. As beam and layout
-    are not known yet, the squares are averaged along the waveguides under equal beam weights.
-    """
-    if tolerance_mm == 0.0:
-        return np.ones(scenario.devices.count)
-    receiver, uplink = scenario.receiver, scenario.uplink
-    field = uplink.field(receiver.antennas)
-    turn = np.empty((receiver.waveguides, field.device_x.size))
-    power = np.empty_like(turn)
-    for m, length in enumerate(receiver.lengths):
-        dx = np.linspace(0.0, length, AVERAGED_PLACES)[:, None] - field.device_x
-        distance = np.sqrt(dx**2 + field.offset_square[m])
-        turn[m] = np.mean((dx / distance + field.refractive_index) ** 2, axis=0)
-        power[m] = receiver.antennas * np.mean((field.amplitude / distance) ** 2, axis=0)
-    error = 1e-3 * tolerance_mm * 2.0 * np.pi / uplink.wavelength
-    variance = np.minimum(error**2 * turn.mean(axis=0), 50.0)
-    spread = (
-        np.sqrt(scenario.budget * (1.0 - np.exp(-variance)) * power.mean(axis=0) / 2.0) / scenario.weights
-    )
-    quantile = NormalDist().inv_cdf(confidence)
-    result: Real = (np.exp(variance / 2.0) * (1.0 + quantile * spread)) ** 2
-    return result
-
-
-def exact_margins(
-    scenario: Scenario, layout: Real, beam: Complex, tolerance_mm: float, confidence: float
-) -> Real:
-    """The same for a layout and a beam that are known.
-
-    A term a e^{j phi} of the sum, turned by a normal angle phi of variance sigma^2, keeps
-    e^{-sigma^2/2} a, and has variance |a|^2 (1 - e^{-sigma^2})(1 - e^{-sigma^2} cos 2 psi)/2 along
-    the sum, psi being the angle between the two.
-    """
-    field = scenario.uplink.field(scenario.receiver.antennas)
-    dx = layout[:, :, None] - field.device_x
-    distance = np.sqrt(dx**2 + field.offset_square[:, None, :])
-    turns = field.turns_per_m * (distance + field.refractive_index * layout[:, :, None])
-    scale = np.sqrt(scenario.budget) / scenario.weights
-    terms = np.conj(beam)[:, None, None] * scale * field.amplitude / distance * np.exp(-2j * np.pi * turns)
-    whole = terms.sum(axis=(0, 1))
-    error = 1e-3 * tolerance_mm * 2.0 * np.pi * field.turns_per_m
-    kept = np.exp(-((error * (dx / distance + field.refractive_index)) ** 2))
-    shrunk = np.abs((np.sqrt(kept) * terms).sum(axis=(0, 1)))
-    twice_angle = (terms / whole) ** 2 / np.abs(terms / whole) ** 2
-    variance = (0.5 * np.abs(terms) ** 2 * (1.0 - kept) * (1.0 - kept * twice_angle.real)).sum(axis=(0, 1))
-    # The score at which the mean less so many deviations is one, if all grow with the score alike.
-    quantile = NormalDist().inv_cdf(confidence)
-    result: Real = ((1.0 + quantile * np.sqrt(variance)) * np.abs(whole) / np.maximum(shrunk, 1e-9)) ** 2
-    return np.maximum(result, 1.0)
 
 
 @dataclass(frozen=True, eq=False)

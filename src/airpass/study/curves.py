@@ -56,14 +56,17 @@ def training_figure(
     letter: str = "",
     panel_by: str = "point",
     changes: Mapping[str, dict[str, Any]] | None = None,
+    smoke_size: tuple[int, int, int] | None = None,
 ) -> PaperFigure:
     """A figure whose lines are training runs.
 
     `axis` is the scenario's field that takes the `values`, called `letter` and counted in `unit`;
-    `panel_by` says whether a panel is a point or a scheme. `changes` override the scales' training.
+    `panel_by` says whether a panel is a point or a scheme. `changes` override the scales' training;
+    `smoke_size` is for that scale, where the figure's own takes too long.
     """
 
     def trials(scale: str) -> tuple[Trial, ...]:
+        here = smoke_size if smoke_size is not None and scale == "smoke" else size
         training = {**scales[scale], **(changes or {}).get(scale, {})}
         count = training.pop("trials")
         return tuple(
@@ -74,7 +77,7 @@ def training_figure(
                 x_label="" if value is None else f"{value:g}",
                 trial=number,
                 seed=number,
-                scenario=_scenario(size, snr_db, axis, value, number),
+                scenario=_scenario(here, snr_db, axis, value, number),
                 method={"method": scheme},
                 training=training,
             )

@@ -25,6 +25,7 @@ from airpass.study.sweep import Sweep
 from airpass.study.tables import by_point
 from airpass.study.trial import Row, Trial
 
+RECEIVER = ("waveguides", "antennas")
 LIBRARIES = ("numpy", "numba", "scipy", "scs", "pyarrow")
 
 
@@ -131,6 +132,13 @@ def about(trials: Sequence[Trial], made: Mapping[str, Any]) -> list[str]:
     lines = [f"{len(trials)} trials, {few if few == many else f'{few} to {many}'} of a scheme"]
     if failed := len(made["failed"]):
         lines[0] += f"; {failed} failed"
+    sizes = {
+        (trial.scenario["devices"]["count"], *(trial.scenario["receiver"][name] for name in RECEIVER))
+        for trial in trials
+    }
+    if len(sizes) == 1:
+        devices, waveguides, antennas = sizes.pop()
+        lines.append(f"{devices} devices, {waveguides} waveguides, {antennas} antennas on each")
     training = trials[0].training
     if training is not None:
         filled = {"dataset": "", **training}

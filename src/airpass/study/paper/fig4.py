@@ -19,5 +19,6 @@ FIGURE = training_figure(
     values=(10.0, -4.0),
     unit="dB",
     letter="SNR",
+    smoke_size=(12, 3, 3),
     changes={"smoke": {"rounds": 4, "evaluate_every": 2}, "paper": {"rounds": 200}},
 )
