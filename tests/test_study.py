@@ -440,6 +440,25 @@ class TestFigures:
         assert {line[0] for line in cells} == {one.scheme for one in figure.trials("smoke")}
         assert render(figure.draw(rows), "png").startswith(b"\x89PNG")
 
+    @pytest.mark.parametrize("name", ["fig2", "fig4", "fig6", "fig9", "table1"])
+    @pytest.mark.parametrize("part", [0.1, 0.5])
+    def test_a_report_of_what_there_is(self, name: str, part: float) -> None:
+        """Trials may have failed, or be still to come."""
+        figure = figures()[name]
+        rng = np.random.default_rng(5)
+        metrics = ("test_accuracy", "train_loss", "selected_count", "seconds")
+        for _ in range(10):
+            rows = [
+                one.row(metric, float(rng.random()), 0)
+                for one in figure.trials("smoke")
+                if rng.random() < part
+                for metric in metrics
+            ]
+            if rows:
+                figure.tabulate(rows)
+                figure.draw(rows)
+                assert all(found.parts for found in judge({name: rows}))
+
 
 class TestClaims:
     def rows(self, gap: float, trials_: int = 4) -> list[Row]:

@@ -20,5 +20,5 @@ FIGURE = training_figure(
     unit="dB",
     letter="SNR",
     smoke_size=(12, 3, 3),
-    changes={"smoke": {"rounds": 4, "evaluate_every": 2}, "paper": {"rounds": 200}},
+    changes={"smoke": {"rounds": 4, "evaluate_every": 2}, "paper": {"rounds": 120, "evaluate_every": 10}},
 )

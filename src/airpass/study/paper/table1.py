@@ -92,6 +92,8 @@ def draw(rows: Sequence[Row]) -> Any:
                     for label, mean in found.items()
                     if label.startswith(letter)
                 )
+                if not points:
+                    continue
                 axes.loglog(*zip(*points, strict=True), label=method, **look("", position + 1))
                 ticks = max(ticks, [size for size, _ in points], key=len)
             axes.set(xlabel="devices K" if letter == "K" else "receive chains M", ylabel="seconds")
@@ -99,7 +101,8 @@ def draw(rows: Sequence[Row]) -> Any:
             axes.minorticks_off()
             axes.set_title(title)
             axes.grid(True, color="#dddddd", linewidth=0.6)
-            axes.legend(loc="best")
+            if ticks:
+                axes.legend(loc="best")
     return figure
 
 
