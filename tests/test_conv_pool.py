@@ -78,6 +78,17 @@ def test_nothing_passes_where_relu_cuts() -> None:
     assert not bias.any()
 
 
+@pytest.mark.parametrize("channels", [1, 2])
+def test_what_is_not_a_number_stays_so(channels: int) -> None:
+    layer = ConvPoolReLU(channels, 3)
+    for row, column in ((0, 0), (2, 3), (5, 5)):
+        x = torch.randn(1, channels, 6, 6)
+        x[0, 0, row, column] = torch.nan
+        ours, theirs = layer(x), plain(layer)(x)
+        assert torch.isnan(ours).any()
+        torch.testing.assert_close(ours, theirs, equal_nan=True)
+
+
 def test_double_precision_goes_by_the_library() -> None:
     layer = ConvPoolReLU(1, 4).double()
     x = torch.randn(1, 1, 4, 4, dtype=torch.float64)

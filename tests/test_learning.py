@@ -494,6 +494,22 @@ class TestTraining:
         assert run.design is not None
         assert run.design.options == link.options
 
+    def test_redraws_stay_in_the_room(self) -> None:
+        near = {"count": 4, "x_range_m": [10.0, 11.0], "y_range_m": [3.0, 3.5], "seed": 1}
+        scenario = Scenario.from_dict({"receiver": {"waveguides": 2, "antennas": 2}, "devices": near})
+        options = replace(QUICK, rounds=2, redraw_every=1)
+        link = design(scenario, options={"effort": "fast"})
+        run = train(link, "mnist-mini", options=options, workers=1)
+        assert run.design is not None
+        devices = run.design.scenario.devices
+        assert (devices.x_m != scenario.devices.x_m).all()
+        assert devices.x_m.min() >= 10.0
+        assert devices.x_m.max() <= 11.0
+        assert devices.y_m.max() <= 3.5
+        listed = Scenario.from_dict(scenario.to_dict())
+        with pytest.raises(InvalidInput, match="one by one"):
+            train(design(listed), "mnist-mini", options=options, workers=1)
+
     def test_redraws_change_the_link_and_resume_alike(self, prepared: Any, tmp_path: Path) -> None:
         _, link = prepared
         options = replace(QUICK, rounds=6, redraw_every=2)
@@ -516,6 +532,9 @@ class TestTraining:
         louder = design(link.scenario.with_radio(snr_db=12.0))
         with pytest.raises(InvalidInput, match="another scenario"):
             train(louder, "mnist-mini", 2, 1, options=QUICK, workers=1, checkpoint=path, resume=True)
+        other = design(link.scenario, options={"effort": "fast", "kicks": 1}, seed=5)
+        with pytest.raises(InvalidInput, match="another design"):
+            train(other, "mnist-mini", 2, 1, options=QUICK, workers=1, checkpoint=path, resume=True)
         path.write_bytes(b"broken")
         with pytest.raises(InvalidInput, match="damaged"):
             train(link, "mnist-mini", 2, 1, options=QUICK, workers=1, checkpoint=path, resume=True)

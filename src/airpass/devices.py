@@ -1,6 +1,6 @@
 """Where the devices are, how strong, and how much data each holds; drawn at random or given."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from airpass.errors import InvalidInput
 from airpass.optim.types import Real
 from airpass.randomness import Purpose, stream
 
+LISTS = ("x_m", "y_m", "gain", "samples")  # of which devices consist
 MNIST_TRAINING_IMAGES = 60_000  # what K devices share evenly when no sample counts are given
 
 
@@ -51,6 +52,7 @@ class DeviceDraw:
             y_m=rng.uniform(*self.y_range_m, self.count),
             gain=rng.uniform(*self.gain_range, self.count),
             samples=np.full(self.count, share),
+            drawn_from=self,
         )
 
 
@@ -62,11 +64,12 @@ class Devices:
     y_m: Real  # y_k
     gain: Real  # gamma_k > 0
     samples: Real  # |D_k| > 0
+    drawn_from: DeviceDraw | None = None  # None if they were given one by one
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            label = f"devices.{item.name}"
-            given = getattr(self, item.name)
+        for name in LISTS:
+            label = f"devices.{name}"
+            given = getattr(self, name)
             try:
                 values = np.array(given, dtype=np.float64)
             except (TypeError, ValueError):
@@ -80,12 +83,12 @@ class Devices:
                 )
             for at in np.flatnonzero(~(np.abs(values) <= checks.LARGEST))[:1]:
                 checks.number(f"{label}[{at}]", float(values[at]))
-            if item.name in ("gain", "samples"):
+            if name in ("gain", "samples"):
                 bad = np.flatnonzero(values <= 0)
                 if bad.size:
                     raise InvalidInput(f"{label}[{bad[0]}] = {values[bad[0]]:g}: must be > 0")
             values.flags.writeable = False
-            checks.keep(self, **{item.name: values})
+            checks.keep(self, **{name: values})
 
     @property
     def count(self) -> int:

@@ -24,6 +24,8 @@ def write_atomically(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # else a power cut may leave the new name on an empty file
         # mkstemp makes files private; give this one the permissions an ordinary open would.
         mask = os.umask(0)
         os.umask(mask)

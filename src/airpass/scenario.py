@@ -17,7 +17,7 @@ import tomli_w
 from airpass import aircomp, checks
 from airpass.channel.colocated import AXES, ColocatedArray, line_array
 from airpass.channel.pass_uplink import PassUplink
-from airpass.devices import DeviceDraw, Devices
+from airpass.devices import LISTS, DeviceDraw, Devices
 from airpass.errors import InvalidInput
 from airpass.files import write_atomically
 from airpass.optim.types import Complex, Real
@@ -256,7 +256,7 @@ class Scenario:
         receiver = asdict(self.receiver)
         if isinstance(receiver["length_m"], tuple):
             receiver["length_m"] = list(receiver["length_m"])
-        devices = {item.name: getattr(self.devices, item.name).tolist() for item in fields(Devices)}
+        devices = {name: getattr(self.devices, name).tolist() for name in LISTS}
         devices["samples"] = [int(n) if n.is_integer() else n for n in devices["samples"]]
         return {
             "receiver": receiver,
@@ -315,7 +315,7 @@ def _build(kind: type[T], section: str, table: Mapping[str, Any]) -> T:
 
 
 def _devices(table: Mapping[str, Any]) -> Devices:
-    given = [item.name for item in fields(Devices)]
+    given = list(LISTS)
     drawn = [item.name for item in fields(DeviceDraw)]
     checks.known_keys("devices", table, (*drawn, *given))
     lists = [name for name in given if name in table]

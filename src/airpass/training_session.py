@@ -73,6 +73,8 @@ def training_options(table: Mapping[str, Any]) -> tuple[str, TrainOptions, Path 
     given = dict(table)
     dataset = str(given.pop("dataset", "mnist-mini"))
     data_dir = given.pop("data_dir", None)
+    if data_dir is not None and not isinstance(data_dir, str | Path):
+        raise InvalidInput(f"train.data_dir = {data_dir!r}: must be a folder")
     options: TrainOptions = build_options(TrainOptions(), given, "train.")
     return dataset, options.filled(dataset), None if data_dir is None else Path(data_dir)
 

@@ -68,20 +68,18 @@ def reproduce(
         return out / name if many and name != "all" else out
 
     if claims:
-        verdicts = judge(study.stored(chosen, scale, folder))
+        verdicts = judge(study.stored(chosen, scale, folder, out))
         if not verdicts:
             raise InvalidInput("no rows are there yet: run airpass reproduce first, with the same --scale")
         failed: dict[str, str] = {}
     else:
-        where = backend(workers, dask)
         trials = [trial for figure in chosen for trial in figure.trials(scale)]
-        if dask is None and any(trial.training is not None for trial in trials):
-            fetch_data(trials)
+        where = backend(workers, dask, trials)
         announce(chosen, scale)
         with progress(len(trials)) as on_done:
-            outcomes, verdicts = study.reproduce(chosen, scale, folder, where, command_line(), on_done)
+            outcomes, verdicts = study.reproduce(chosen, scale, folder, where, command_line(), on_done, out)
         failed = failures(outcomes.values())
-        for name, outcome in outcomes.items():
+        for name, outcome in outcomes.items() if json_path != "-" else ():
             console().print(
                 f"{name}: {outcome.done} trials computed, {outcome.kept} there before, "
                 f"{outcome.seconds:.0f} s, in {folder(name)}",
@@ -106,9 +104,7 @@ def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, j
 
     study = load(path)
     target = out or Path("runs") / study.name
-    where = backend(workers, dask)
-    if dask is None and any(trial.training is not None for trial in study.trials):
-        fetch_data(study.trials)
+    where = backend(workers, dask, study.trials)
     with progress(len(study.trials)) as on_done:
         outcome, table = run_sweep(study, target, where, command_line(), on_done)
     failed = failures([outcome])
@@ -132,16 +128,24 @@ def _chosen(names: Sequence[str], known: dict[str, "PaperFigure"]) -> list["Pape
     return [figure for name, figure in known.items() if "all" in names or name in names]
 
 
-def backend(workers: int | None, dask: str | None) -> "Backend":
-    """Where trials run."""
-    from airpass.designs.plus import processors
+def backend(workers: int | None, dask: str | None, trials: Sequence["Trial"]) -> "Backend":
+    """Where trials run. For local processes their data is fetched as well, once for all."""
+    from airpass.processes import processors
     from airpass.study.runner import DaskCluster, LocalProcesses
 
     if dask is not None:
         if workers is not None:
             raise InvalidInput("--workers stands beside --dask: a cluster has workers of its own")
         return DaskCluster(dask)
-    return LocalProcesses(checks.whole("workers", workers if workers is not None else processors(), 1))
+    if workers is not None:
+        checks.whole("workers", workers, 1)
+    gpus: tuple[str, ...] = ()
+    if any(trial.training is not None for trial in trials):
+        from airpass.learning.client import gpu_names
+
+        fetch_data(trials)
+        gpus = gpu_names()
+    return LocalProcesses(workers or len(gpus) or processors(), gpus)
 
 
 def announce(figures: Sequence["PaperFigure"], scale: str) -> None:

@@ -15,7 +15,6 @@ know nothing of one another, so that they may run on any number of threads with 
 Background and measurements: docs/airpass-plus.md.
 """
 
-import os
 import threading
 import time
 from collections.abc import Sequence
@@ -33,6 +32,7 @@ from airpass.designs.margins import exact_margins, margins
 from airpass.geometry import hago
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim.types import Complex, Mask, Real
+from airpass.processes import processors
 from airpass.randomness import Purpose, stream
 from airpass.scenario import Scenario, Weighting
 from airpass.selection import hrmc_plus
@@ -396,11 +396,6 @@ def run(
         status="time limit" if any(one.timed_out for one in done) else "done",
         work=work,
     )
-
-
-def processors() -> int:
-    """Those that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _ignore(step: Step) -> None:

@@ -5,6 +5,7 @@ wherever and in whatever company it is computed. A GPU is used if there is one; 
 different numbers than a processor, as it sums in another order.
 """
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +51,13 @@ def to_tensor(images: Bytes, dataset: Dataset) -> torch.Tensor:
 def computing_device() -> torch.device:
     """Where networks are trained."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def gpu_names() -> tuple[str, ...]:
+    """The GPUs that processes may be given, as CUDA_VISIBLE_DEVICES has them."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    named = given.split(",") if given else [str(number) for number in range(torch.cuda.device_count())]
+    return tuple(named) if torch.cuda.is_available() else ()
 
 
 class FlatModel:

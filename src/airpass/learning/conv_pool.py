@@ -28,16 +28,20 @@ DEAD = 4  # no gradient passes: ReLU cut it off
 
 @kernel
 def _keep(v0: Any, v1: Any, v2: Any, v3: Any) -> Any:
-    """ReLU of the largest, and its place: the first one of equals, as PyTorch has it."""
+    """ReLU of the largest, and its place: the first one of equals, and what is not a number wins, as
+    PyTorch has it."""
     best, place = v0, np.int32(0)
-    place = np.int32(1) if v1 > best else place
-    best = v1 if v1 > best else best
-    place = np.int32(2) if v2 > best else place
-    best = v2 if v2 > best else best
-    place = np.int32(3) if v3 > best else place
-    best = v3 if v3 > best else best
-    positive = best > np.float32(0.0)
-    return best if positive else np.float32(0.0), place if positive else np.int32(DEAD)
+    larger = (v1 > best) | np.isnan(v1)
+    place = np.int32(1) if larger else place
+    best = v1 if larger else best
+    larger = (v2 > best) | np.isnan(v2)
+    place = np.int32(2) if larger else place
+    best = v2 if larger else best
+    larger = (v3 > best) | np.isnan(v3)
+    place = np.int32(3) if larger else place
+    best = v3 if larger else best
+    cut = best <= np.float32(0.0)
+    return np.float32(0.0) if cut else best, np.int32(DEAD) if cut else place
 
 
 @kernel

@@ -4,10 +4,6 @@ Two processes with one thread each are faster than one with two: the networks ar
 computes which update does not show in the result.
 """
 
-import os
-import signal
-import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,41 +13,36 @@ import torch
 from airpass.learning.aggregation import Float32
 from airpass.learning.client import Trainer
 from airpass.learning.partition import Indices
+from airpass.processes import follow_parent
 
 Make = Callable[[], tuple[Trainer, list[Indices]]]
 
-_here: tuple[Trainer, list[Indices]] | None = None  # a worker's own trainer and partition
+Own = tuple[Trainer, list[Indices]]  # a worker's own trainer and partition
+
+_here: Own | None = None  # in a worker process
 
 
-def _prepare(make: Make) -> None:
+def _prepare_process(make: Make) -> None:
     global _here  # noqa: PLW0603
+    follow_parent()
     torch.set_num_threads(1)
     _here = make()
 
 
-def _prepare_process(make: Make) -> None:
-    # Ctrl-C goes to all processes of a terminal; the main one decides what becomes of it.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    _prepare(make)
-
-
-def _end_with(parent: int) -> None:
-    """End this worker when the main process is gone, however it went."""
-    while os.getppid() == parent:
-        time.sleep(1.0)
-    os._exit(1)
-
-
-def _updates(state: Float32, round_number: int, devices: Sequence[int]) -> list[tuple[Float32, float]]:
-    assert _here is not None
-    trainer, samples = _here
+def _updates(
+    own: Own, state: Float32, round_number: int, devices: Sequence[int]
+) -> list[tuple[Float32, float]]:
+    trainer, samples = own
     return [trainer.update(state, samples[k], round_number, k) for k in devices]
 
 
-def _measures(state: Float32, chunks: Sequence[int]) -> list[tuple[int, float]]:
+def _measures(own: Own, state: Float32, chunks: Sequence[int]) -> list[tuple[int, float]]:
+    return [own[0].measure(state, chunk) for chunk in chunks]
+
+
+def _in_worker(work: Callable[..., list[Any]], *arguments: Any) -> list[Any]:
     assert _here is not None
-    return [_here[0].measure(state, chunk) for chunk in chunks]
+    return work(_here, *arguments)
 
 
 class Pool:
@@ -61,8 +52,10 @@ class Pool:
         self._workers = workers
         self._executor: Any = None
         self._threads = torch.get_num_threads()
+        self._own: Own | None = None
         if workers == 1:
-            _prepare(make)
+            torch.set_num_threads(1)
+            self._own = make()
         else:
             import loky
 
@@ -79,10 +72,10 @@ class Pool:
         return self._spread(_measures, range(chunks), state)
 
     def _spread(self, work: Callable[..., list[Any]], items: Sequence[int], *arguments: Any) -> list[Any]:
-        if self._executor is None:
-            return work(*arguments, items)
+        if self._own is not None:
+            return work(self._own, *arguments, items)
         groups = [group.tolist() for group in np.array_split(np.array(items), self._workers) if group.size]
-        futures = [self._executor.submit(work, *arguments, group) for group in groups]
+        futures = [self._executor.submit(_in_worker, work, *arguments, group) for group in groups]
         return [result for future in futures for result in future.result()]
 
     def close(self) -> None:

@@ -21,7 +21,6 @@ import numpy as np
 from airpass import __version__, checks
 from airpass.designing import Design
 from airpass.designing import design as run_design
-from airpass.devices import DeviceDraw
 from airpass.errors import InvalidInput
 from airpass.learning import models
 from airpass.learning.aggregation import Float32, Link, LinkOptions, over_the_air, weighted_mean
@@ -168,6 +167,10 @@ def train(
     place = design.scenario if design is not None else scenario
     if place is None:
         raise InvalidInput("scenario is missing: ideal FedAvg needs one for its devices")
+    if settings.redraw_every is not None and place.devices.drawn_from is None:
+        raise InvalidInput(
+            "redraw_every: the devices are given one by one; give ranges to draw them from instead"
+        )
     _, data, samples = prepare(place, dataset, settings, seed, data_dir)
     run = _Run(design, place, dataset, data, samples, settings, seed, checkpoint)
     if resume:
@@ -239,7 +242,8 @@ class _Run:
             "seed": seed,
             "scheme": FEDAVG if design is None else design.method,
             "dataset": dataset,
-            "scenario_sha256": _digest(scenario),
+            "scenario_sha256": _digest(scenario.to_dict()),
+            "design_sha256": "" if design is None else _digest(_fixed(design)),
         }
 
     @property
@@ -309,7 +313,8 @@ class _Run:
             return
         self.period = period
         old = self.scenario.devices
-        fresh = DeviceDraw(count=old.count, seed=self.seed).draw(period)
+        assert old.drawn_from is not None
+        fresh = replace(old.drawn_from, seed=self.seed).draw(period)
         self.scenario = replace(self.scenario, devices=replace(fresh, samples=old.samples))
         if self.design is not None:
             before = self.design
@@ -390,8 +395,19 @@ class _Run:
         )
 
 
-def _digest(scenario: Scenario) -> str:
-    return hashlib.sha256(json.dumps(scenario.to_dict(), sort_keys=True).encode()).hexdigest()
+def _digest(data: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def _fixed(design: Design) -> dict[str, Any]:
+    """What of a design the training depends on."""
+    picked = design.selection
+    return {
+        "selected": picked.selected.tolist(),
+        "channels": [picked.channels.real.tolist(), picked.channels.imag.tolist()],
+        "beam": [picked.beam.real.tolist(), picked.beam.imag.tolist()],
+        "options": options_dict(design.options),
+    }
 
 
 def _method(design: Design) -> str | None:

@@ -101,10 +101,15 @@ def label_ends(axes: Axes, ends: Sequence[End], scale: float) -> None:
     """Names to the right of where lines end, moved apart where they would overlap."""
     low, high = axes.get_ylim()
     gap = 8.0 * (high - low) / (72.0 * PANEL_AXES_IN)  # a line of text
-    at = -np.inf
-    for end in sorted(ends, key=lambda end: end.mean.value):
-        at = max(scale * end.mean.value, at + gap)
-        where = (end.x * (1.05 + 0.02 * len(ends)), at)
+    ordered = sorted(ends, key=lambda end: end.mean.value)
+    heights: list[float] = []
+    for end in ordered:  # upwards, each above the one before
+        heights.append(max(scale * end.mean.value, heights[-1] + gap if heights else -np.inf))
+    for place in reversed(range(len(ordered))):  # and back down from the top of the axes
+        above = heights[place + 1] - gap if place + 1 < len(ordered) else high
+        heights[place] = min(heights[place], above)
+    for end, height in zip(ordered, heights, strict=True):
+        where = (end.x * (1.05 + 0.02 * len(ends)), height)
         axes.annotate(end.label, where, color=end.colour, fontsize=7, va="center", annotation_clip=False)
 
 

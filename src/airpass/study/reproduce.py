@@ -6,7 +6,7 @@ import os
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from airpass.study.tables import by_point
 from airpass.study.trial import Row, Trial
 
 RECEIVER = ("waveguides", "antennas")
-LIBRARIES = ("numpy", "numba", "scipy", "scs", "pyarrow")
+LIBRARIES = ("numpy", "numba", "scipy", "scs", "torch", "pyarrow")
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,12 @@ def reproduce(
     backend: Backend,
     command: str,
     on_done: Callable[[Trial], None] | None = None,
+    also: Path | None = None,
 ) -> tuple[dict[str, Outcome], list[Verdict]]:
-    """Run figures one after the other, each into its folder with a report of its own."""
+    """Run figures one after the other, each into its folder with a report of its own.
+
+    Rows that are in the folder of another figure, or in `also`, serve where the work is the same.
+    """
     outcomes: dict[str, Outcome] = {}
     rows: dict[str, Sequence[Row]] = {}
     pages: list[Page] = []
@@ -56,11 +60,13 @@ def reproduce(
         out = folder(figure.name)
         trials = figure.trials(scale)
         store = Store(out)
-        outcomes[figure.name] = run_trials(trials, store, backend, on_done, _elsewhere(scale, folder))
+        outcomes[figure.name] = run_trials(trials, store, backend, on_done, _elsewhere(scale, folder, also))
         rows[figure.name] = store.merge(trials)
         if not rows[figure.name]:
             continue
-        made = _provenance(out, figure.name, scale, command, outcomes[figure.name], len(trials))
+        made = _provenance(
+            out, figure.name, scale, command, backend.about, outcomes[figure.name], len(trials)
+        )
         page = _page(figure, rows[figure.name], out, about(trials, made))
         pages.append(page)
         verdicts = judge({figure.name: rows[figure.name]})
@@ -71,14 +77,16 @@ def reproduce(
     return outcomes, verdicts
 
 
-def _elsewhere(scale: str, folder: Callable[[str], Path]) -> Callable[[Trial], list[Row] | None]:
+def _elsewhere(
+    scale: str, folder: Callable[[str], Path], also: Path | None
+) -> Callable[[Trial], list[Row] | None]:
     """Rows that another figure has of the same work: figures 2, 6, 7 and 8 have a point in common."""
     known: dict[str, tuple[Store, Trial]] = {}
     for other in all_figures().values():
-        if not folder(other.name).is_dir():
-            continue
-        store = Store(folder(other.name))
-        known |= {trial.work: (store, trial) for trial in other.trials(scale) if store.has(trial)}
+        for place in {folder(other.name), also} - {None}:
+            if place is not None and place.is_dir():
+                store = Store(place)
+                known |= {trial.work: (store, trial) for trial in other.trials(scale) if store.has(trial)}
 
     def rows(trial: Trial) -> list[Row] | None:
         found = known.get(trial.work)
@@ -87,10 +95,19 @@ def _elsewhere(scale: str, folder: Callable[[str], Path]) -> Callable[[Trial], l
     return rows
 
 
-def stored(figures: Sequence[PaperFigure], scale: str, folder: Callable[[str], Path]) -> Rows:
+def stored(
+    figures: Sequence[PaperFigure], scale: str, folder: Callable[[str], Path], also: Path | None = None
+) -> Rows:
     """Rows that are there already, by figure."""
-    found = {figure.name: Store(folder(figure.name)).read(figure.trials(scale)) for figure in figures}
-    return {name: rows for name, rows in found.items() if rows}
+    found = {}
+    for figure in figures:
+        trials = figure.trials(scale)
+        rows = Store(folder(figure.name)).read(trials)
+        if not rows and also is not None:
+            rows = Store(also).read(trials)
+        if rows:
+            found[figure.name] = rows
+    return found
 
 
 def run_sweep(
@@ -113,7 +130,7 @@ def run_sweep(
         if picture is not None:
             for kind in ("png", "pdf"):
                 write_atomically(out / f"{sweep.name}.{kind}", render(picture, kind))
-        _provenance(out, sweep.name, "", command, outcome, len(sweep.trials))
+        _provenance(out, sweep.name, "", command, backend.about, outcome, len(sweep.trials))
     return outcome, table
 
 
@@ -144,8 +161,8 @@ def about(trials: Sequence[Trial], made: Mapping[str, Any]) -> list[str]:
         filled = {"dataset": "", **training}
         lines.append("training: " + ", ".join(f"{name} = {value}" for name, value in filled.items()))
     lines.append(
-        f"{_duration(made['seconds'])} on {made['cores']} cores ({made['processor']}, "
-        f"{made['memory_gib']} GiB), airpass {made['airpass']}"
+        f"{_duration(made['seconds'])} by {made['workers']} on {made['cores']} cores "
+        f"({made['processor']}, {made['memory_gib']} GiB), airpass {made['airpass']}"
     )
     return [*lines, made["command"]]
 
@@ -164,6 +181,13 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
+def _version(library: str) -> str | None:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None
+
+
 def _memory_gib() -> int | None:
     names = ("SC_PAGE_SIZE", "SC_PHYS_PAGES")
     known = getattr(os, "sysconf_names", {})
@@ -173,9 +197,9 @@ def _memory_gib() -> int | None:
 
 
 def _provenance(
-    out: Path, name: str, scale: str, command: str, outcome: Outcome, trials: int
+    out: Path, name: str, scale: str, command: str, workers: str, outcome: Outcome, trials: int
 ) -> Mapping[str, Any]:
-    """Versions, host and time, beside the rows. Times add up over interruptions."""
+    """Versions, host and time, beside the rows. Times add up over runs that came to an end."""
     path = out / "provenance.json"
     before = json.loads(path.read_text()) if path.exists() else {}
     # What only draws stored rows anew leaves time and machine as they were.
@@ -186,7 +210,8 @@ def _provenance(
         "command": command,
         "airpass": __version__,
         "python": platform.python_version(),
-        "libraries": {library: version(library) for library in LIBRARIES},
+        "libraries": {library: found for library in LIBRARIES if (found := _version(library))},
+        "workers": workers,
         "processor": _processor(),
         "cores": os.cpu_count(),
         "memory_gib": _memory_gib(),

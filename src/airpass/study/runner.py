@@ -7,23 +7,35 @@ trial it was at, which is tried again elsewhere.
 import importlib
 import multiprocessing
 import os
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from airpass.errors import InvalidInput
+from airpass.processes import follow_parent
 from airpass.study.store import Store
 from airpass.study.trial import Row, Trial, check, relabel, run
 
 ATTEMPTS = 3  # of a trial whose worker dies
+# A cluster's worker may have several threads, but what is random in PyTorch has one state a process.
+_one_at_a_time = threading.Lock()
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 Result = tuple[Trial, list[Row] | str]  # rows, or what went wrong
-Backend = Callable[[Sequence[Trial]], Iterator[Result]]
+
+
+class Backend(Protocol):
+    """Where trials run."""
+
+    about: str  # for the report
+
+    def __call__(self, trials: Sequence[Trial], /) -> Iterator[Result]:
+        """Results as they come."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +51,7 @@ class Outcome:
 def run_trials(
     trials: Sequence[Trial],
     store: Store,
-    backend: Backend,
+    backend: Callable[[Sequence[Trial]], Iterator[Result]],
     on_done: Callable[[Trial], None] | None = None,
     elsewhere: Callable[[Trial], list[Row] | None] | None = None,
 ) -> Outcome:
@@ -84,23 +96,33 @@ def run_trials(
 def attempt(trial: Trial) -> list[Row] | str:
     """Rows, or the error in a line: what a worker sends back."""
     try:
-        return run(trial)
+        with _one_at_a_time:
+            return run(trial)
     except Exception as error:
         text = str(error).strip().splitlines()
         return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 
 
-class LocalProcesses:
-    """So many processes of one compute thread each."""
+def _start(slot: int, gpus: tuple[str, ...]) -> None:
+    """Make a fresh worker ready: before any library that counts threads or devices is loaded."""
+    follow_parent()
+    if gpus:
+        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[slot % len(gpus)]
 
-    def __init__(self, workers: int) -> None:
+
+class LocalProcesses:
+    """So many processes of one compute thread each, and a GPU each if there are any."""
+
+    def __init__(self, workers: int, gpus: tuple[str, ...] = ()) -> None:
         self.workers = workers
+        self.gpus = gpus
+        self.about = f"{workers} local {'process' if workers == 1 else 'processes'}"
 
     def __call__(self, trials: Sequence[Trial]) -> Iterator[Result]:
         """Results as they come."""
         waiting = deque((trial, 1) for trial in trials)
         # An executor of one process each, so that a death breaks one trial and no other.
-        slots = [self._slot() for _ in range(min(self.workers, len(trials)))]
+        slots = [self._slot(number) for number in range(min(self.workers, len(trials)))]
         free = list(range(len(slots)))
         running: dict[Future[Any], tuple[int, Trial, int]] = {}
         try:
@@ -108,7 +130,12 @@ class LocalProcesses:
                 while waiting and free:
                     slot = free.pop()
                     trial, tries = waiting.popleft()
-                    running[slots[slot].submit(attempt, trial)] = (slot, trial, tries)
+                    try:
+                        future = slots[slot].submit(attempt, trial)
+                    except BrokenProcessPool:  # died while it had nothing to do
+                        slots[slot] = self._slot(slot)
+                        future = slots[slot].submit(attempt, trial)
+                    running[future] = (slot, trial, tries)
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     slot, trial, tries = running.pop(future)
@@ -116,7 +143,7 @@ class LocalProcesses:
                         yield trial, future.result()
                     except BrokenProcessPool:
                         slots[slot].shutdown(wait=False)
-                        slots[slot] = self._slot()
+                        slots[slot] = self._slot(slot)
                         if tries < ATTEMPTS:
                             waiting.append((trial, tries + 1))
                         else:
@@ -128,17 +155,19 @@ class LocalProcesses:
                     process.terminate()
                 executor.shutdown(wait=False, cancel_futures=True)
 
-    @staticmethod
-    def _slot() -> ProcessPoolExecutor:
+    def _slot(self, number: int) -> ProcessPoolExecutor:
         # Threads are counted when libraries are loaded, so the limit has to be in the environment
         # of a fresh process.
         for name in ONE_THREAD:
-            os.environ.setdefault(name, "1")
-        return ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
+            os.environ[name] = "1"
+        fresh = multiprocessing.get_context("spawn")
+        return ProcessPoolExecutor(1, mp_context=fresh, initializer=_start, initargs=(number, self.gpus))
 
 
 class DaskCluster:
     """The workers of a Dask scheduler at an address such as tcp://host:8786."""
+
+    about = "a Dask cluster"
 
     def __init__(self, address: str) -> None:
         try:

@@ -31,7 +31,7 @@ SCHEMA = pa.schema(
         ("key", pa.string()),
     ]
 )
-MERGED = {"rows.parquet": False, "timings.parquet": True}  # whether a file is for times
+MERGED = {"timings.parquet": True, "rows.parquet": False}  # whether a file is for times
 ORDER = ("figure", "x", "x_label", "scheme", "trial", "round", "metric")
 
 
@@ -51,8 +51,13 @@ class Store:
         return self.folder / "trials" / f"{trial.key}.parquet"
 
     def has(self, trial: Trial) -> bool:
-        """Whether a trial is done."""
-        return trial.key in self._merged or self.path(trial).exists()
+        """Whether a trial is done. A file that cannot be read, as a power cut may leave it, is as none."""
+        if trial.key in self._merged:
+            return True
+        try:
+            return self.path(trial).exists() and parquet.read_metadata(self.path(trial)).num_rows > 0
+        except (pa.ArrowInvalid, OSError):
+            return False
 
     def write(self, trial: Trial, rows: Sequence[Row]) -> None:
         """Keep the rows of a trial."""
@@ -63,17 +68,23 @@ class Store:
         """The rows of those trials that are done, in an order of their own."""
         rows: list[Row] = []
         for trial in trials:
-            if trial.key in self._merged:
-                rows += self._merged[trial.key]
-            elif self.has(trial):
-                rows += decode(self.path(trial))
+            if self.path(trial).exists():
+                rows += decode(self.path(trial)) if self.has(trial) else []
+            else:
+                rows += self._merged.get(trial.key, [])
         return sorted(rows, key=_place)
 
     def merge(self, trials: Sequence[Trial]) -> list[Row]:
-        """rows.parquet with all that is reproducible, timings.parquet with what is not; all of them."""
+        """The rows of `trials`; rows.parquet gets all that is reproducible, timings.parquet what is not.
+
+        Rows of other trials stay there, as theirs may be the only copy.
+        """
         rows = self.read(trials)
+        asked = {trial.key for trial in trials}
+        others = [row for key, found in self._merged.items() if key not in asked for row in found]
+        everything = sorted([*rows, *others], key=_place)
         for name, timed in MERGED.items():
-            part = [row for row in rows if (row.metric == SECONDS) == timed]
+            part = [row for row in everything if (row.metric == SECONDS) == timed]
             write_atomically(self.folder / name, encode(part))
         return rows
 

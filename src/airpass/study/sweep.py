@@ -60,8 +60,12 @@ def from_dict(tables: Mapping[str, Any]) -> Sweep:
     checks.known_keys("axis", axis, ("field", "values"))
     field = axis.get("field", "")
     values = axis.get("values", [None])
-    if bool(field) != ("values" in axis) or not isinstance(values, list) or not values:
+    if not isinstance(field, str) or bool(field) != ("values" in axis):
+        raise InvalidInput("axis: needs a field, as text, and a list of values for it")
+    if not isinstance(values, list) or not values:
         raise InvalidInput("axis: needs a field and a list of values for it")
+    if len({str(value) for value in values}) < len(values):
+        raise InvalidInput("axis.values: the same value stands twice")
     trials = [
         _trial(tables, name, label, method, field, value, number, seed + number)
         for value in values
@@ -77,13 +81,22 @@ def _schemes(given: Any) -> dict[str, dict[str, Any]]:
         raise InvalidInput("schemes: must be a list of names, or of tables")
     schemes: dict[str, dict[str, Any]] = {}
     for entry in given:
-        table = {"method": entry} if isinstance(entry, str) else dict(entry)
+        table = {"method": entry} if isinstance(entry, str) else _table("schemes: an entry", entry)
         checks.known_keys("schemes", table, ("label", "method", "selection", "geometry", "options"))
-        label = str(table.pop("label", table.get("method") or "+".join(table.values())))
+        _table("schemes: options", table.get("options", {}))
+        blocks = [str(table[name]) for name in ("selection", "geometry") if name in table]
+        label = str(table.pop("label", table.get("method") or "+".join(blocks)))
         if label in schemes:
             raise InvalidInput(f"schemes: {label!r} stands twice; give each a label of its own")
         schemes[label] = table
     return schemes
+
+
+def _table(name: str, given: Any) -> dict[str, Any]:
+    """A copy of a table."""
+    if not isinstance(given, Mapping):
+        raise InvalidInput(f"{name} = {given!r}: must be a table")
+    return deepcopy(dict(given))
 
 
 def _trial(
@@ -96,9 +109,9 @@ def _trial(
     number: int,
     seed: int,
 ) -> Trial:
-    scenario = deepcopy(dict(tables.get("scenario", {})))
-    training = deepcopy(dict(tables["train"])) if "train" in tables else None
-    devices = scenario.setdefault("devices", {})
+    scenario = _table("scenario", tables.get("scenario", {}))
+    training = _table("train", tables["train"]) if "train" in tables else None
+    devices = scenario["devices"] = _table("scenario.devices", scenario.get("devices", {}))
     if not {"x_m", "y_m", "gain", "samples"} & set(devices):
         devices.setdefault("seed", seed)
     if field:
@@ -107,8 +120,11 @@ def _trial(
         if target is None:
             raise InvalidInput(f"axis.field = {field!r}: there is no table [train]")
         keys = rest if first == "train" else [first, *rest]
+        if not keys:
+            raise InvalidInput(f"axis.field = {field!r}: name one of its fields, such as train.rounds")
         for key in keys[:-1]:
-            target = target.setdefault(key, {})
+            target[key] = _table(f"{field.rpartition('.')[0]}", target.get(key, {}))
+            target = target[key]
         target[keys[-1]] = value
     number_like = isinstance(value, int | float) and not isinstance(value, bool)
     return Trial(

@@ -9,13 +9,14 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 from airpass import __version__
 from airpass.designing import Design, design, method_named
 from airpass.errors import InvalidInput
-from airpass.registry import lookup
+from airpass.registry import build_options, lookup
 from airpass.scenario import Scenario
 from airpass.selecting import select
 from airpass.selection import methods as selection_methods
@@ -67,8 +68,15 @@ class Trial:
     @cached_property
     def key(self) -> str:
         """A fingerprint of all that the rows depend on: what is there under it is never recomputed."""
-        text = json.dumps(asdict(self) | {"version": __version__}, sort_keys=True)
+        text = json.dumps(asdict(self) | {"version": __version__} | self._own_data(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+    def _own_data(self) -> dict[str, str]:
+        """What is in a data set of the user's own, whatever its name."""
+        path = Path(str((self.training or {}).get("dataset", "")))
+        if path.suffix != ".npz" or not path.is_file():
+            return {}
+        return {"data_sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
 
     @cached_property
     def work(self) -> str:
@@ -76,7 +84,8 @@ class Trial:
         scenario = dict(self.scenario)
         if self.method.get("method") == FEDAVG:  # has no use for a receiver
             scenario = {name: scenario[name] for name in scenario if name not in ("receiver", "radio")}
-        parts = (scenario, dict(self.method), self.training, self.repeats, self.seed, __version__)
+        data = self._own_data()
+        parts = (scenario, dict(self.method), self.training, self.repeats, self.seed, __version__, data)
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
     @property
@@ -110,10 +119,16 @@ def check(trial: Trial) -> None:
     """Refuse what cannot run before anything does."""
     Scenario.from_dict(trial.scenario)
     name = trial.method.get("method")
+    options = trial.method.get("options", {})
+    if "time_limit_s" in options:
+        raise InvalidInput(
+            "options.time_limit_s: rows must not depend on the speed of a machine; give effort"
+        )
     if trial.repeats:
-        lookup("method", str(name), selection_methods())
+        build_options(lookup("method", str(name), selection_methods()).options(), options)
     elif name != FEDAVG:
-        method_named(name, trial.method.get("selection"), trial.method.get("geometry"))
+        chosen = method_named(name, trial.method.get("selection"), trial.method.get("geometry"))
+        build_options(chosen.options(), options)
     elif trial.training is None:
         raise InvalidInput(f"scheme = {FEDAVG!r}: is about training; this study has none")
     if trial.training is not None:
@@ -174,7 +189,10 @@ def _training_rows(trial: Trial, scenario: Scenario) -> list[Row]:
     done = train(
         link, dataset, seed=trial.seed, scenario=weighted, options=options, workers=1, data_dir=data_dir
     )
-    rows = [] if link is None else _design_rows(trial, link)[:-1]
+    if not done.finished:
+        raise RuntimeError(f"training was {done.status}")
+    # The number of selected devices stands with every round.
+    rows = [] if link is None else _design_rows(trial, link)[1:-1]
     for record in done.history:
         for metric in ROUND_METRICS:
             rows.append(trial.row(metric, float(getattr(record, metric)), record.round))

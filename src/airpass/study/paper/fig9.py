@@ -69,5 +69,5 @@ FIGURE = PaperFigure(
     trials,
     draw,
     tabulate,
-    {"smoke": "half a minute", "lite": "15 minutes", "paper": "40 minutes"},
+    {"smoke": "10 seconds", "lite": "4 minutes", "paper": "a quarter of an hour"},
 )

@@ -130,5 +130,5 @@ FIGURE = PaperFigure(
     trials,
     draw,
     tabulate,
-    {"smoke": "half a minute", "lite": "5 minutes", "paper": "15 minutes"},
+    {"smoke": "10 seconds", "lite": "2 minutes", "paper": "6 minutes"},
 )
