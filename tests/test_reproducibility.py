@@ -1,4 +1,4 @@
-"""The same seed gives the same bits, whether kernels were just compiled or come from the cache."""
+"""The same seed gives the same bits: kernels just compiled or from the cache, any number of threads."""
 
 import os
 import subprocess
@@ -28,6 +28,28 @@ def test_compiling_and_loading_give_the_same_bits(tmp_path: Path) -> None:
     }
     assert len(digests) == 1
     assert list(tmp_path.rglob("*.nbc")), "nothing was cached"
+
+
+ARRAY = """
+import hashlib, airpass
+found = airpass.design(airpass.Scenario.paper(50, 10, 10, -10.0, 3), "mimo-mn-plus")
+print(hashlib.sha256(found.beam.tobytes()).hexdigest())
+"""
+
+
+def test_threads_of_linear_algebra_do_not_show() -> None:
+    """An eigenvector of 100 entries starts this search; with more threads its last bits differ."""
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", ARRAY],
+            env=os.environ | {"OPENBLAS_NUM_THREADS": str(threads)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for threads in (1, 2)
+    }
+    assert len(digests) == 1
 
 
 def test_the_cache_is_keyed_on_every_kernel_source() -> None:

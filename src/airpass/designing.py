@@ -12,6 +12,7 @@ from airpass.designs.alternating import alternation
 from airpass.designs.base import DesignMethod, OnStep, Step
 from airpass.errors import InvalidInput
 from airpass.optim.types import Complex, Mask, Real
+from airpass.processes import one_blas_thread
 from airpass.registry import build_options, lookup
 from airpass.scenario import Scenario
 from airpass.selecting import Selection, silent
@@ -117,7 +118,8 @@ def design(
     checks.whole("seed", seed, 0)
     start = None if start_layout is None else scenario.checked_layout(start_layout)
     began = time.perf_counter()
-    found = chosen.run(scenario, settings, seed, on_step or _ignore, report or silent, start)
+    with one_blas_thread():
+        found = chosen.run(scenario, settings, seed, on_step or _ignore, report or silent, start)
     seconds = time.perf_counter() - began
     return Design(
         scenario=scenario,

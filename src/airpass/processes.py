@@ -1,14 +1,31 @@
-"""What worker processes have in common."""
+"""Processors, threads and worker processes."""
 
 import os
 import signal
 import threading
 import time
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
 
 
 def processors() -> int:
     """Those that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Keep linear algebra in one thread: with several it rounds differently, and a seeded search may end
+    elsewhere on a machine with more cores. The matrices here are too small to gain by threads."""
+    limit: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limit
 
 
 def follow_parent() -> None:

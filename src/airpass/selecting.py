@@ -12,6 +12,7 @@ import numpy as np
 from airpass import aircomp, checks, selection
 from airpass.errors import InvalidInput
 from airpass.optim.types import Complex, Mask, Real
+from airpass.processes import one_blas_thread
 from airpass.randomness import Purpose, stream
 from airpass.registry import build_options, lookup
 from airpass.selection.base import Report
@@ -104,12 +105,13 @@ def select(
     checks.positive("power", power)
     checks.whole("seed", seed, 0)
     start = time.perf_counter()
-    found = chosen.search(
-        aircomp.effective_channels(matrix, phi, gamma),
-        settings,
-        stream(seed, Purpose.SELECTION),
-        report or silent,
-    )
+    with one_blas_thread():
+        found = chosen.search(
+            aircomp.effective_channels(matrix, phi, gamma),
+            settings,
+            stream(seed, Purpose.SELECTION),
+            report or silent,
+        )
     return Selection(
         method=method,
         options=settings,

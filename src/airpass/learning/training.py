@@ -39,6 +39,7 @@ from airpass.learning.datasets import Dataset
 from airpass.learning.download import check_name, load
 from airpass.learning.partition import Indices, PartitionOptions, partition
 from airpass.learning.pool import Pool
+from airpass.processes import one_blas_thread
 from airpass.randomness import Purpose, stream
 from airpass.registry import options_dict
 from airpass.scenario import Scenario
@@ -293,14 +294,15 @@ class _Run:
             weights = self.scenario.weights
         else:
             weights = link.weights[link.selected]
-            sent = over_the_air(
-                updates,
-                self.sizes,
-                link,
-                self.settings.link,
-                stream(self.seed, Purpose.NOISE, self.round),
-                stream(self.seed, Purpose.CHANNEL_ERROR, self.round),
-            )
+            with one_blas_thread():
+                sent = over_the_air(
+                    updates,
+                    self.sizes,
+                    link,
+                    self.settings.link,
+                    stream(self.seed, Purpose.NOISE, self.round),
+                    stream(self.seed, Purpose.CHANNEL_ERROR, self.round),
+                )
             change, predicted, measured = sent.update, sent.predicted_mse, sent.measured_mse
         self.state = self.state + change
         self.since.append((float(weights @ losses / weights.sum()), predicted, measured))
