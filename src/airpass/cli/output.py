@@ -39,7 +39,7 @@ def progress(label: str) -> Iterator[Callable[[str], None]]:
         transient=True,
         disable=not screen.is_terminal,
     ) as bar:
-        task = bar.add_task(f"{label} (the first run compiles for about 20 seconds)")
+        task = bar.add_task(f"{label} (the first run compiles for about half a minute)")
         yield lambda text: bar.update(task, description=f"{label}: {text}")
 
 
