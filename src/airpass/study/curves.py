@@ -57,12 +57,14 @@ def training_figure(
     panel_by: str = "point",
     changes: Mapping[str, dict[str, Any]] | None = None,
     smoke_size: tuple[int, int, int] | None = None,
+    ours: Sequence[float] = (),
 ) -> PaperFigure:
     """A figure whose lines are training runs.
 
     `axis` is the scenario's field that takes the `values`, called `letter` and counted in `unit`;
     `panel_by` says whether a panel is a point or a scheme. `changes` override the scales' training;
-    `smoke_size` is for that scale, where the figure's own takes too long.
+    `smoke_size` is for that scale, where the figure's own takes too long; `ours` are values that the
+    paper's figure does not have.
     """
 
     def trials(scale: str) -> tuple[Trial, ...]:
@@ -89,6 +91,8 @@ def training_figure(
     def draw(rows: Sequence[Row]) -> Any:
         points = [f"{value:g}" for value in values] or [""]
         labels = {point: f"{letter} = {point} {unit}".strip() for point in points}
+        for value in ours:
+            labels[f"{value:g}"] += " (not in the paper)"
         if panel_by == "point":
             heads = {point: f"{labels[point]}" if values else title for point in points}
             return over_rounds(rows, metric, heads)

@@ -19,6 +19,7 @@ FIGURE = training_figure(
     values=(10.0, -4.0),
     unit="dB",
     letter="SNR",
+    ours=(-4.0,),
     smoke_size=(12, 3, 3),
     changes={"smoke": {"rounds": 4, "evaluate_every": 2}, "paper": {"rounds": 120, "evaluate_every": 10}},
 )
