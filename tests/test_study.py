@@ -712,3 +712,4 @@ class TestClaims:
     def test_between(self, value: float, verdict: str) -> None:
         assert between(summary.Mean(value, 0.2, 5), 0.0, 2.0) == verdict
         assert between(summary.Mean(value, 0.2, 2), 0.0, 2.0) == "not decided"
+        assert between(summary.Mean(0.0, 0.0, 5), 0.0, 2.0) == "holds"

@@ -102,9 +102,13 @@ def below(found: Mean, limit: float) -> str:
 
 
 def between(found: Mean, low: float, high: float) -> str:
-    """The same for above one limit and below another."""
-    both = {above(found, low), below(found, high)}
-    return FAILS if FAILS in both else (HOLDS if both == {HOLDS} else OPEN)
+    """The same for from one limit to another, both of them allowed."""
+    least, most = found.value - found.half_width, found.value + found.half_width
+    if found.count < FEWEST:
+        return OPEN
+    if low <= least and most <= high:
+        return HOLDS
+    return FAILS if most < low or least > high else OPEN
 
 
 def _text(found: Mean, unit: str, scale: float = 1.0) -> str:

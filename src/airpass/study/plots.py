@@ -138,7 +138,7 @@ def over_rounds(
     means = means_by_round(rows, metric)
     scale = METRICS[metric][1]
     with mpl.rc_context(RC | {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7}):
-        figure = new_figure(COLUMN_IN, PANEL_IN * len(panels))
+        figure = new_figure(COLUMN_IN, PANEL_IN * len(panels) + (0.5 if labels is None else 0.0))
         for axes, (panel, title) in zip(
             np.atleast_1d(figure.subplots(len(panels), 1)), panels.items(), strict=True
         ):
@@ -163,8 +163,13 @@ def over_rounds(
             end_bars(axes, ends, scale)
             if labels is not None:  # short enough to stand beside the lines
                 label_ends(axes, ends, scale)
-            elif ends:
-                axes.legend(loc="best")
+        if labels is None:  # one for all panels, below them: lines leave no room within
+            named = {
+                name: handle
+                for axes in figure.axes
+                for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
+            }
+            figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=2)
     return figure
 
 
