@@ -28,10 +28,11 @@ def one_blas_thread() -> AbstractContextManager[Any]:
     return limit
 
 
-def follow_parent() -> None:
-    """Leave Ctrl-C to the process that started this one, and end when that is gone, however it went."""
+def follow_parent(parent: int) -> None:
+    """Leave Ctrl-C to the process `parent` that started this one, and end when that is gone, however it
+    went: it may be gone already."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
 def _end_with(parent: int) -> None:

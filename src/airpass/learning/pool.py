@@ -4,6 +4,7 @@ Two processes with one thread each are faster than one with two: the networks ar
 computes which update does not show in the result.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,9 +23,9 @@ Own = tuple[Trainer, list[Indices]]  # a worker's own trainer and partition
 _here: Own | None = None  # in a worker process
 
 
-def _prepare_process(make: Make) -> None:
+def _prepare_process(make: Make, parent: int) -> None:
     global _here  # noqa: PLW0603
-    follow_parent()
+    follow_parent(parent)
     torch.set_num_threads(1)
     _here = make()
 
@@ -59,7 +60,9 @@ class Pool:
         else:
             import loky
 
-            self._executor = loky.ProcessPoolExecutor(workers, initializer=_prepare_process, initargs=(make,))
+            self._executor = loky.ProcessPoolExecutor(
+                workers, initializer=_prepare_process, initargs=(make, os.getpid())
+            )
 
     def updates(
         self, state: Float32, round_number: int, devices: Sequence[int]

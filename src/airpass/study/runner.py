@@ -103,9 +103,9 @@ def attempt(trial: Trial) -> list[Row] | str:
         return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 
 
-def _start(slot: int, gpus: tuple[str, ...]) -> None:
+def _start(parent: int, slot: int, gpus: tuple[str, ...]) -> None:
     """Make a fresh worker ready: before any library that counts threads or devices is loaded."""
-    follow_parent()
+    follow_parent(parent)
     if gpus:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpus[slot % len(gpus)]
 
@@ -161,7 +161,8 @@ class LocalProcesses:
         for name in ONE_THREAD:
             os.environ[name] = "1"
         fresh = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(1, mp_context=fresh, initializer=_start, initargs=(number, self.gpus))
+        about = (os.getpid(), number, self.gpus)
+        return ProcessPoolExecutor(1, mp_context=fresh, initializer=_start, initargs=about)
 
 
 class DaskCluster:
