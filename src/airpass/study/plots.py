@@ -130,6 +130,16 @@ def frame(axes: Axes, xlabel: str, metric: str) -> None:
     axes.set_axisbelow(True)
 
 
+def legend_below(figure: Figure) -> None:
+    """One legend for all panels, below them: lines may leave no room within."""
+    named = {
+        name: handle
+        for axes in figure.axes
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=2)
+
+
 def over_rounds(
     rows: Sequence[Row], metric: str, panels: Mapping[str, str], labels: Mapping[str, str] | None = None
 ) -> Figure:
@@ -163,13 +173,8 @@ def over_rounds(
             end_bars(axes, ends, scale)
             if labels is not None:  # short enough to stand beside the lines
                 label_ends(axes, ends, scale)
-        if labels is None:  # one for all panels, below them: lines leave no room within
-            named = {
-                name: handle
-                for axes in figure.axes
-                for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
-            }
-            figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=2)
+        if labels is None:
+            legend_below(figure)
     return figure
 
 
@@ -177,7 +182,7 @@ def over_axis(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Figu
     """Lines against the sweep's axis, one a scheme."""
     means = means_by_point(rows, metric)
     with mpl.rc_context(RC | {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7}):
-        figure = new_figure(COLUMN_IN, 2.9)
+        figure = new_figure(COLUMN_IN, 3.3)
         axes = figure.add_subplot()
         numeric = all(row.x is not None for row in rows)
         points = list(dict.fromkeys(row.x_label for row in rows))
@@ -192,5 +197,5 @@ def over_axis(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Figu
         frame(axes, xlabel, metric)
         axes.set_title(title)
         axes.set_ylim(bottom=0)
-        axes.legend(loc="best")
+        legend_below(figure)
     return figure
