@@ -55,7 +55,9 @@ def render(figure: Figure, format_name: str) -> bytes:
     """The picture as bytes."""
     buffer = BytesIO()
     with mpl.rc_context(RC):
-        figure.savefig(buffer, format=format_name)
+        # Without its date a PDF of the same rows is the same file.
+        undated = {"CreationDate": None} if format_name == "pdf" else None
+        figure.savefig(buffer, format=format_name, metadata=undated)
     return buffer.getvalue()
 
 
