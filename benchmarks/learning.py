@@ -93,11 +93,13 @@ def compare(dataset: str) -> None:
         pool.updates(state, 0, devices)
         plain.round()
         for repeat in range(REPEATS):
+            time.sleep(0.5)
             began = time.perf_counter()
             for number in range(rounds):
                 results = pool.updates(state, 1 + number + repeat * rounds, devices)
                 state = state + weighted_mean(np.stack([change for change, _ in results]), scenario.weights)
             ours.append((time.perf_counter() - began) / rounds)
+            time.sleep(0.5)
             began = time.perf_counter()
             for _ in range(rounds):
                 plain.round()

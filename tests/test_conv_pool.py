@@ -25,7 +25,7 @@ def results(model: nn.Module, x: torch.Tensor, slopes: torch.Tensor) -> list[tor
 
 @given(
     images=st.integers(1, 3),
-    channels=st.sampled_from([1, 2, 5]),
+    channels=st.sampled_from([1, 2, 5, 16, 32]),
     filters=st.sampled_from([1, 7, 16]),
     rows=st.integers(2, 9),
     columns=st.integers(2, 9),
@@ -50,7 +50,7 @@ def test_like_the_three_layers(
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("channels", [1, 2, 16])
 def test_the_first_of_equals_takes_the_gradient(channels: int) -> None:
     # With weights zero all of a window equals the bias: PyTorch sends its gradient to the first place.
     layer = ConvPoolReLU(channels, 1)

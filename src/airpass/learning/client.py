@@ -110,7 +110,7 @@ class Trainer:
         """The change of the state after local training, and the mean training loss."""
         rng = stream(self.seed, Purpose.BATCHES, round_number, device)
         batches = _batches(samples, self.work, rng)
-        torch.manual_seed(int(rng.integers(2**63)))  # for dropout
+        self._seed_dropout(int(rng.integers(2**63)))
         self.flat.write(start)
         model, parameters = self.flat.model, self.flat.parameters
         model.train()
@@ -125,6 +125,13 @@ class Trainer:
         with torch.no_grad():
             change = self.flat.read() - start
         return change, float(torch.stack(losses).mean())
+
+    def _seed_dropout(self, seed: int) -> None:
+        # torch.manual_seed asks every kind of accelerator in turn, which takes as long as a small layer.
+        if self.device.type == "cpu":
+            torch.default_generator.manual_seed(seed)
+        else:
+            torch.manual_seed(seed)
 
     @torch.no_grad()
     def measure(self, state: Float32, chunk: int) -> tuple[int, float]:

@@ -31,7 +31,7 @@ CIFAR: Mapping[str, dict[str, Any]] = {
         "dataset": "cifar10",
         "rounds": 120,
         "evaluate_every": 15,
-        "trials": 1,
+        "trials": 3,
         "batch": 16,
         "test_images": 5000,
         "probe_images": 1000,

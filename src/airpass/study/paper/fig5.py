@@ -21,5 +21,8 @@ FIGURE = training_figure(
     letter="SNR",
     ours=(-4.0,),
     smoke_size=(12, 3, 3),
-    changes={"smoke": {"rounds": 4, "evaluate_every": 2}, "lite": {"rounds": 12, "evaluate_every": 3}},
+    changes={
+        "smoke": {"rounds": 4, "evaluate_every": 2},
+        "lite": {"rounds": 20, "evaluate_every": 4, "trials": 1},
+    },
 )
