@@ -7,6 +7,7 @@ import pymanopt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba.core.errors import TypingError
 
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import lanes, line_search, schedules, softmin, sphere
@@ -24,14 +25,26 @@ def unit(vector: Complex) -> Complex:
     return result
 
 
+def project(point: Complex, vector: Complex) -> Complex:
+    out = np.empty_like(vector)
+    sphere.project(point, vector, out)
+    return out
+
+
+def retract(point: Complex, direction: Complex, step: float) -> Complex:
+    out = np.empty_like(point)
+    sphere.retract(point, direction, step, out)
+    return out
+
+
 class TestSphere:
     @given(st.integers(1, 20), st.integers(0, 2**32))
     def test_projection_is_tangent_and_idempotent(self, size: int, seed: int) -> None:
         rng = np.random.default_rng(seed)
         point, vector = unit(random_complex(rng, size)), random_complex(rng, size)
-        tangent = sphere.project(point, vector)
+        tangent = project(point, vector)
         assert abs(np.vdot(point, tangent).real) < 1e-12
-        np.testing.assert_allclose(sphere.project(point, tangent), tangent, atol=1e-12)
+        np.testing.assert_allclose(project(point, tangent), tangent, atol=1e-12)
         # What was taken away is normal: a real multiple of the point.
         np.testing.assert_allclose(vector - tangent, point * np.vdot(point, vector).real, atol=1e-12)
 
@@ -39,25 +52,37 @@ class TestSphere:
     def test_retraction_stays_on_the_sphere(self, size: int, seed: int, step: float) -> None:
         rng = np.random.default_rng(seed)
         point = unit(random_complex(rng, size))
-        direction = sphere.project(point, random_complex(rng, size))
-        moved = sphere.retract(point, direction, step)
+        direction = project(point, random_complex(rng, size))
+        moved = retract(point, direction, step)
         assert math.isclose(np.linalg.norm(moved), 1.0, rel_tol=1e-12)
 
     def test_retraction_follows_the_direction_to_first_order(self) -> None:
         rng = np.random.default_rng(1)
         point = unit(random_complex(rng, 6))
-        direction = sphere.project(point, random_complex(rng, 6))
+        direction = project(point, random_complex(rng, 6))
         probe = random_complex(rng, 6)  # the derivative of <probe, R(t d)> is <probe, d>
 
         def along(t: float) -> complex:
-            return complex(np.vdot(probe, sphere.retract(point, direction, t)))
+            return complex(np.vdot(probe, retract(point, direction, t)))
 
         assert 1.9 < remainder_slope(along, complex(np.vdot(probe, direction))) < 2.1
 
     def test_transport_lands_in_the_tangent_space(self) -> None:
         rng = np.random.default_rng(2)
         arrival, vector = unit(random_complex(rng, 5)), random_complex(rng, 5)
-        assert abs(sphere.inner(arrival, sphere.transport(arrival, vector))) < 1e-14
+        carried = np.empty_like(vector)
+        sphere.transport(arrival, vector, carried)
+        assert abs(sphere.inner(arrival, carried)) < 1e-14
+
+    def test_results_may_go_where_arguments_are(self) -> None:
+        rng = np.random.default_rng(3)
+        point, vector = unit(random_complex(rng, 5)), random_complex(rng, 5)
+        tangent, moved = project(point, vector), retract(point, vector, 0.3)
+        sphere.retract(point, vector, 0.3, point)
+        np.testing.assert_array_equal(point, moved)
+        point = unit(random_complex(np.random.default_rng(3), 5))
+        sphere.project(point, vector, vector)
+        np.testing.assert_array_equal(vector, tangent)
 
 
 class TestLineSearch:
@@ -97,6 +122,27 @@ class TestLanes:
         assert abs(lanes.lane_sum(x) - math.fsum(values)) <= scale
         assert lanes.lane_min(x) == min(values, default=math.inf)
 
+    @given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 9), st.integers(0, 2**32))
+    def test_product_sum(self, first: int, more: int, shift: int, seed: int) -> None:
+        last = first + more
+        x, y = random_complex(np.random.default_rng(seed), 2, last + shift)
+        parts = [np.ascontiguousarray(part) for part in (x.real, x.imag, y.real, y.imag)]
+        found = lanes.lane_product_sum(parts[0], parts[1], shift, parts[2], parts[3], first, last)
+        wanted = np.sum(x[shift + first : shift + last] * y[first:last])
+        assert abs(found - wanted) <= 1e-13 * (1.0 + more)
+
+    def test_order_of_the_sum_is_fixed(self) -> None:
+        # 1e16 swallows a 1 that is added to it alone. Lanes 0 and 4 meet first, then 0+4 and 1+5.
+        values = np.zeros(9)
+        values[0], values[4], values[1], values[8] = 1e16, -1e16, 1.0, 1.0
+        assert lanes.lane_sum(values) == 2.0
+        values[4], values[2] = 0.0, -1e16
+        assert lanes.lane_sum(values) == 1.0
+
+    def test_arrays_with_gaps_are_refused(self) -> None:
+        with pytest.raises(TypingError, match="contiguous"):
+            lanes.lane_sum(np.zeros(20)[::2])
+
 
 class TestSoftmin:
     @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.floats(1e-3, 1e3))
@@ -135,7 +181,7 @@ class Problem:
         self.im = np.ascontiguousarray(self.columns.imag)
         self.weights = rng.uniform(0.5, 2.0, count)
         self.start = unit(random_complex(rng, size))
-        self.direction = sphere.project(self.start, random_complex(rng, size))
+        self.direction = project(self.start, random_complex(rng, size))
 
     def scores(self, beam: Complex) -> Real:
         values: Real = np.abs(self.columns.conj().T @ beam) ** 2
@@ -155,17 +201,10 @@ class Problem:
         slopes = np.empty(self.weights.size)
         cg.evaluate(kind, self.scores(beam), self.weights, sharpness, level, slopes, np.empty(slopes.size))
         a = self.columns.conj().T @ beam
-        return sphere.project(
-            beam,
-            cg.gradient(
-                self.re,
-                self.im,
-                slopes,
-                np.ascontiguousarray(a.real),
-                np.ascontiguousarray(a.imag),
-                cg.new_scratch(slopes.size),
-            ),
-        )
+        result = np.empty_like(beam)
+        parts = np.ascontiguousarray(a.real), np.ascontiguousarray(a.imag)
+        cg.gradient(self.re, self.im, slopes, *parts, cg.new_scratch(slopes.size), result)
+        return project(beam, result)
 
     def minimise(
         self, kind: int, sharpness: float, level: float, iterations: int = 400, tolerance: float = 1e-12
@@ -222,7 +261,7 @@ class TestConjugateGradient:
         assert abs(rate) > 1e-3
 
         def along(t: float) -> float:
-            return problem.value(kind, sphere.retract(problem.start, problem.direction, t), sharpness, level)
+            return problem.value(kind, retract(problem.start, problem.direction, t), sharpness, level)
 
         assert 1.9 < remainder_slope(along, rate, 1e-3) < 2.1
         assert remainder_slope(along, rate / 2, 1e-3) < 1.1, "the halved gradient must fail"

@@ -62,9 +62,11 @@ def build_options(defaults: Any, changes: Mapping[str, Any], prefix: str = "") -
 
     A number may stand as its text, as it comes from a command line.
     """
+    if not changes:
+        return defaults
     hints = _hints(defaults.__class__)
     names = [item.name for item in fields(defaults)]
-    if not names and changes:
+    if not names:
         raise InvalidInput(f"option {prefix}{next(iter(changes))}: this method has no options")
     checks.known_keys("option " + prefix.rstrip(".") if prefix else "option", changes, names)
     values: dict[str, Any] = {}

@@ -16,7 +16,6 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 import torch
-from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from torch.nn import functional
 
 from airpass.optim.jit import kernel
 from airpass.optim.types import Single
+from airpass.optim.vector_code import VectorCode, contiguous
 from airpass.optim.vector_math import fma_single as fma
 
 Places: TypeAlias = NDArray[np.int32]  # where in its window a maximum was: 0 to 3, or DEAD
@@ -166,54 +166,16 @@ def convolve_and_pool_gradient(
                     bias[c] += (g[0] + g[1]) + (g[2] + g[3])
 
 
-class _VectorCode:
-    """Emits vector instructions: LLVM would guard such short loops against overlap, and keep sums in memory."""
-
-    KIND = ir.VectorType(ir.FloatType(), LANES)
-
-    def __init__(self, context: Any, builder: Any) -> None:
-        self._context, self._builder = context, builder
-        self._fused = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(self.KIND, [self.KIND] * 3), f"llvm.fma.v{LANES}f32"
-        )
-
-    def data(self, array: Any, kind: Any) -> Any:
-        """Where an array's entries begin."""
-        return self._context.make_array(kind)(self._context, self._builder, array).data
-
-    def entry(self, data: Any, index: Any) -> Any:
-        return self._builder.load(self._builder.gep(data, [index]))
-
-    def load(self, data: Any, index: Any, vector: int) -> Any:
-        value = self._builder.load(self._place(data, index, vector))
-        value.align = 4
-        return value
-
-    def store(self, value: Any, data: Any, index: Any, vector: int) -> None:
-        self._builder.store(value, self._place(data, index, vector)).align = 4
-
-    def _place(self, data: Any, index: Any, vector: int) -> Any:
-        moved = self._builder.add(index, ir.Constant(index.type, vector * LANES))
-        return self._builder.bitcast(self._builder.gep(data, [moved]), self.KIND.as_pointer())
-
-    def spread(self, scalar: Any) -> Any:
-        """A vector of equal entries."""
-        first = self._builder.insert_element(ir.Constant(self.KIND, ir.Undefined), scalar, ir.IntType(32)(0))
-        zeros = ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES)
-        return self._builder.shuffle_vector(first, first, zeros)
-
-    def fma(self, x: Any, y: Any, z: Any) -> Any:
-        return self._builder.call(self._fused, [x, y, z])
-
-
 def _gather_typing(
     typingctx: Any, y: Any, i: Any, x: Any, shift: Any, offsets: Any, factors: Any, first: Any, last: Any
 ) -> Any:
+    contiguous(y, x, offsets, factors)
+
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        emit = _VectorCode(context, builder)
+        emit = VectorCode(context, builder, types.float32, LANES)
         y, x, offsets, factors = (emit.data(args[k], signature.args[k]) for k in (0, 2, 4, 5))
         i, shift, first, last = args[1], args[3], args[6], args[7]
-        sums = [cgutils.alloca_once(builder, emit.KIND) for _ in range(VECTORS)]  # become registers
+        sums = emit.variables(VECTORS)
         for v in range(VECTORS):
             builder.store(emit.load(y, i, v), sums[v])
         with cgutils.for_range_slice(builder, first, last, first.type(1)) as (e, _):
@@ -232,8 +194,10 @@ def _gather_typing(
 def _scatter_typing(
     typingctx: Any, y: Any, shift: Any, x: Any, i: Any, offsets: Any, factors: Any, first: Any, last: Any
 ) -> Any:
+    contiguous(y, x, offsets, factors)
+
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        emit = _VectorCode(context, builder)
+        emit = VectorCode(context, builder, types.float32, LANES)
         y, x, offsets, factors = (emit.data(args[k], signature.args[k]) for k in (0, 2, 4, 5))
         shift, i, first, last = args[1], args[3], args[6], args[7]
         kept = [emit.load(x, i, v) for v in range(VECTORS)]

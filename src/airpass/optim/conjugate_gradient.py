@@ -19,7 +19,7 @@ import numpy as np
 from airpass.optim import line_search, sphere
 from airpass.optim.hill import hill
 from airpass.optim.jit import kernel
-from airpass.optim.lanes import lane_sum
+from airpass.optim.lanes import lane_product_sum, lane_sum
 from airpass.optim.softmin import softmin
 from airpass.optim.types import Complex, Real
 from airpass.optim.vector_math import exp, fma, log
@@ -45,16 +45,22 @@ def saturating(
     With p = 1/(1 + exp(sharpness (1 - z))), exp(-v/level) = p**(1/(sharpness level)) and
     the derivative of v is -(1 - p), so that one exponential and one power serve for all.
     """
+    # A loop for each function: in one loop together their coefficients do not fit in the registers, and
+    # it takes twice as long.
+    for k in range(scores.size):
+        # Beyond 700 the exponential would overflow, and log(1 + e^t) is t to the last digit.
+        slopes[k] = exp(min(sharpness * (1.0 - scores[k]), 700.0))
+    for k in range(scores.size):
+        terms[k] = log(1.0 + slopes[k])
     power = -1.0 / (sharpness * level)
-    steepness = -1.0 / level
     for k in range(scores.size):
         t = sharpness * (1.0 - scores[k])
-        # Beyond 700 the exponential would overflow, and log(1 + e^t) is t to the last digit.
-        clipped = min(t, 700.0)
-        odds = exp(clipped)
-        kept = exp(power * (log(1.0 + odds) + (t - clipped)))
-        terms[k] = weights[k] * (1.0 - kept)
-        slopes[k] = weights[k] * steepness * kept * (odds / (1.0 + odds))
+        terms[k] = exp(power * (terms[k] + (t - min(t, 700.0))))
+    steepness = -1.0 / level
+    for k in range(scores.size):
+        slopes[k] = weights[k] * steepness * terms[k] * (slopes[k] / (1.0 + slopes[k]))
+    for k in range(scores.size):
+        terms[k] = weights[k] * (1.0 - terms[k])
     return lane_sum(terms)
 
 
@@ -100,43 +106,38 @@ class Scratch(NamedTuple):
 
     pull_re: Real  # shape (K,)
     pull_im: Real
-    term_re: Real  # shape (min(K, BLOCK),)
-    term_im: Real
 
 
 @kernel
 def new_scratch(count: int) -> Scratch:
     """Room for K = `count`."""
-    block = min(count, BLOCK)
-    return Scratch(np.empty(count), np.empty(count), np.empty(block), np.empty(block))
+    return Scratch(np.empty(count), np.empty(count))
 
 
 @kernel
 def gradient(
-    columns_re: Real, columns_im: Real, slopes: Real, a_re: Real, a_im: Real, scratch: Scratch
-) -> Complex:
+    columns_re: Real, columns_im: Real, slopes: Real, a_re: Real, a_im: Real, scratch: Scratch, out: Complex
+) -> None:
     """Wirtinger gradient sum_k (df/dz_k) h_k h_k^H m, from the projections a_k = h_k^H m."""
     count = slopes.size
     pull_re = scratch.pull_re
     pull_im = scratch.pull_im
-    term_re = scratch.term_re
-    term_im = scratch.term_im
-    result = np.empty(columns_re.shape[0], np.complex128)
     for k in range(count):
         pull_re[k] = slopes[k] * a_re[k]
         pull_im[k] = slopes[k] * a_im[k]
-    result[:] = 0.0
+    out[:] = 0.0
+    flat_re = columns_re.reshape(-1)
+    flat_im = columns_im.reshape(-1)
     for start in range(0, count, BLOCK):
         stop = min(start + BLOCK, count)
-        for i in range(result.size):
-            for k in range(start, stop):
-                re = columns_re[i, k]
-                im = columns_im[i, k]
-                term_re[k - start] = fma(re, pull_re[k], -(im * pull_im[k]))
-                term_im[k - start] = fma(re, pull_im[k], im * pull_re[k])
-            size = stop - start
-            result[i] += complex(lane_sum(term_re[:size]), lane_sum(term_im[:size]))
-    return result
+        for i in range(out.size):
+            out[i] += lane_product_sum(flat_re, flat_im, i * count, pull_re, pull_im, start, stop)
+
+
+@kernel
+def _negative(vector: Complex, out: Complex) -> None:
+    for i in range(vector.size):
+        out[i] = -vector[i]
 
 
 @kernel
@@ -172,14 +173,18 @@ def minimise(
     scratch = new_scratch(count)
 
     point = start.copy()
+    grad = np.empty_like(point)
+    new_grad = np.empty_like(point)
+    direction = np.empty_like(point)
     projections(columns_re, columns_im, point, a_re, a_im)
     for k in range(count):
         scores[k] = a_re[k] * a_re[k] + a_im[k] * a_im[k]
     value = evaluate(kind, scores, weights, sharpness, level, slopes, terms)
     evaluations = 1
-    grad = sphere.project(point, gradient(columns_re, columns_im, slopes, a_re, a_im, scratch))
+    gradient(columns_re, columns_im, slopes, a_re, a_im, scratch, grad)
+    sphere.project(point, grad, grad)
     grad_square = sphere.inner(grad, grad)
-    direction = -grad
+    _negative(grad, direction)
     steepest = True
     step = first_step
     idle = 0
@@ -189,7 +194,7 @@ def minimise(
         if not rate < 0.0:
             if steepest:
                 return point, value, iteration, evaluations, CONVERGED
-            direction = -grad
+            _negative(grad, direction)
             steepest = True
             rate = sphere.slope(direction, grad)
         length_square = sphere.inner(direction, direction)
@@ -214,7 +219,7 @@ def minimise(
         if not accepted:
             if steepest:
                 return point, value, iteration, evaluations, NO_DESCENT
-            direction = -grad
+            _negative(grad, direction)
             steepest = True
             step = first_step
             # The slopes were overwritten by trials; the gradient itself is still current.
@@ -225,22 +230,25 @@ def minimise(
             a_re[k] = (a_re[k] + step * b_re[k]) * shrink
             a_im[k] = (a_im[k] + step * b_im[k]) * shrink
             scores[k] = trial[k]
-        point = sphere.retract(point, direction, step)
+        sphere.retract(point, direction, step, point)
         gain = value - lower
         value = lower
         idle = idle + 1 if gain <= tolerance * abs(value) else 0
         if idle >= 2:
             return point, value, iteration + 1, evaluations, CONVERGED
 
-        new_grad = sphere.project(point, gradient(columns_re, columns_im, slopes, a_re, a_im, scratch))
+        gradient(columns_re, columns_im, slopes, a_re, a_im, scratch, new_grad)
+        sphere.project(point, new_grad, new_grad)
         new_square = sphere.inner(new_grad, new_grad)
-        carried = sphere.transport(point, grad)
+        sphere.transport(point, grad, grad)
         mix = 0.0
         if grad_square > 0.0:
-            mix = max(0.0, (new_square - sphere.inner(new_grad, carried)) / grad_square)
-        direction = sphere.transport(point, direction) * mix - new_grad
+            mix = max(0.0, (new_square - sphere.inner(new_grad, grad)) / grad_square)
+        sphere.transport(point, direction, direction)
+        for i in range(direction.size):
+            direction[i] = direction[i] * mix - new_grad[i]
         steepest = mix == 0.0
-        grad = new_grad
+        grad, new_grad = new_grad, grad
         grad_square = new_square
         step = line_search.first_trial(step)
 

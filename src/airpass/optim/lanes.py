@@ -1,34 +1,102 @@
-"""Sums and minima in eight interleaved lanes.
+"""Sums and minima in interleaved lanes.
 
 Strict arithmetic makes a plain sum wait for each addition before the next; eight partial sums
 keep the processor busy, in an order that is the same on every machine. Their rounding error is
 also smaller than a plain sum's.
 """
 
+from collections.abc import Callable
+from typing import Any, cast
+
 import numpy as np
+from numba.core import cgutils, types
+from numba.extending import intrinsic
 
 from airpass.optim.jit import kernel
 from airpass.optim.types import Real
+from airpass.optim.vector_code import VectorCode, contiguous
+from airpass.optim.vector_math import fma
+
+LANES = 8
+
+
+def _sum_typing(typingctx: Any, values: Any, whole: Any) -> Any:
+    contiguous(values)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        emit = VectorCode(context, builder, types.float64, LANES)
+        data, whole = emit.data(args[0], signature.args[0]), args[1]
+        (total,) = emit.variables(1)
+        builder.store(emit.zero(), total)
+        with cgutils.for_range_slice(builder, whole.type(0), whole, whole.type(LANES)) as (k, _):
+            builder.store(builder.fadd(builder.load(total), emit.load(data, k)), total)
+        return emit.sum_of_entries(builder.load(total))
+
+    return types.float64(values, types.intp), codegen
+
+
+def _product_sums_typing(
+    typingctx: Any, re: Any, im: Any, shift: Any, by_re: Any, by_im: Any, first: Any, last: Any
+) -> Any:
+    contiguous(re, im, by_re, by_im)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        emit = VectorCode(context, builder, types.float64, LANES)
+        re, im, by_re, by_im = (emit.data(args[k], signature.args[k]) for k in (0, 1, 3, 4))
+        shift, first, last = args[2], args[5], args[6]
+        totals = emit.variables(2)
+        for total in totals:
+            builder.store(emit.zero(), total)
+        with cgutils.for_range_slice(builder, first, last, first.type(LANES)) as (k, _):
+            here = builder.add(shift, k)
+            x_re, x_im, y_re, y_im = (
+                emit.load(array, index) for array, index in ((re, here), (im, here), (by_re, k), (by_im, k))
+            )
+            terms = (
+                emit.fma(x_re, y_re, builder.fneg(builder.fmul(x_im, y_im))),
+                emit.fma(x_re, y_im, builder.fmul(x_im, y_re)),
+            )
+            for total, term in zip(totals, terms, strict=True):
+                builder.store(builder.fadd(builder.load(total), term), total)
+        sums = [emit.sum_of_entries(builder.load(total)) for total in totals]
+        return context.make_tuple(builder, signature.return_type, sums)
+
+    pair = types.UniTuple(types.float64, 2)
+    return pair(re, im, types.intp, by_re, by_im, types.intp, types.intp), codegen
+
+
+# Of values[k] for k < whole, and of x[shift + k] y[k] for first <= k < last: whole lanes only.
+_sum = cast(Callable[[Real, int], float], intrinsic(_sum_typing))
+_product_sums = cast(
+    Callable[[Real, Real, int, Real, Real, int, int], tuple[float, float]], intrinsic(_product_sums_typing)
+)
 
 
 @kernel
 def lane_sum(values: Real) -> float:
     """Sum of all entries."""
-    a = b = c = d = e = f = g = h = 0.0
-    whole = values.size - values.size % 8
-    for k in range(0, whole, 8):
-        a += values[k]
-        b += values[k + 1]
-        c += values[k + 2]
-        d += values[k + 3]
-        e += values[k + 4]
-        f += values[k + 5]
-        g += values[k + 6]
-        h += values[k + 7]
+    whole = values.size - values.size % LANES
     rest = 0.0
     for k in range(whole, values.size):
         rest += values[k]
-    return (((a + e) + (b + f)) + ((c + g) + (d + h))) + rest
+    return _sum(values, whole) + rest
+
+
+@kernel
+def lane_product_sum(
+    re: Real, im: Real, shift: int, by_re: Real, by_im: Real, first: int, last: int
+) -> complex:
+    """sum of x_{shift+k} y_k for first <= k < last, x = re + j im and y = by_re + j by_im.
+
+    Bounds instead of slices: those would cost as much as the sum of a few dozen products.
+    """
+    whole = last - (last - first) % LANES
+    sum_re, sum_im = _product_sums(re, im, shift, by_re, by_im, first, whole)
+    rest_re = rest_im = 0.0
+    for k in range(whole, last):
+        rest_re += fma(re[shift + k], by_re[k], -(im[shift + k] * by_im[k]))
+        rest_im += fma(re[shift + k], by_im[k], im[shift + k] * by_re[k])
+    return complex(sum_re + rest_re, sum_im + rest_im)
 
 
 @kernel

@@ -21,24 +21,27 @@ def inner(x: Complex, y: Complex) -> float:
 
 
 @kernel
-def project(point: Complex, vector: Complex) -> Complex:
-    """The tangent part of `vector` at `point`: v - m Re(m^H v)."""
-    tangent: Complex = vector - point * inner(point, vector)
-    return tangent
+def project(point: Complex, vector: Complex, out: Complex) -> None:
+    """The tangent part of `vector` at `point`: v - m Re(m^H v). `out` may be `vector`."""
+    along = inner(point, vector)
+    for i in range(point.size):
+        out[i] = vector[i] - complex(point[i].real * along, point[i].imag * along)
 
 
 @kernel
-def retract(point: Complex, direction: Complex, step: float) -> Complex:
-    """Normalised retraction (m + t d)/||m + t d||."""
-    moved = point + step * direction
-    unit: Complex = moved / np.sqrt(inner(moved, moved))
-    return unit
+def retract(point: Complex, direction: Complex, step: float, out: Complex) -> None:
+    """Normalised retraction (m + t d)/||m + t d||. `out` may be `point`."""
+    for i in range(point.size):
+        out[i] = point[i] + complex(step * direction[i].real, step * direction[i].imag)
+    length = np.sqrt(inner(out, out))
+    for i in range(point.size):
+        out[i] = complex(out[i].real / length, out[i].imag / length)
 
 
 @kernel
-def transport(arrival: Complex, vector: Complex) -> Complex:
+def transport(arrival: Complex, vector: Complex, out: Complex) -> None:
     """Carry a tangent vector to `arrival` by projecting it on the tangent space there."""
-    return project(arrival, vector)
+    project(arrival, vector, out)
 
 
 @kernel

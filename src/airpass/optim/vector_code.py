@@ -1,0 +1,84 @@
+"""Vector instructions written out, for the few loops that LLVM does not vectorise as they should be.
+
+It keeps strict sums scalar, and guards short loops on arrays that might overlap. An `intrinsic` that
+uses this says exactly which entries are loaded, fused and stored together; on a processor with narrower
+vectors LLVM splits them, with the same result.
+"""
+
+from typing import Any
+
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.core.errors import TypingError
+
+SCALARS = {types.float32: (ir.FloatType(), "f32", 4), types.float64: (ir.DoubleType(), "f64", 8)}
+
+
+def contiguous(*arrays: Any) -> None:
+    """Refuse to compile for arrays with gaps, where vector loads would read something else."""
+    for array in arrays:
+        if not isinstance(array, types.Array) or array.ndim != 1 or array.layout != "C":
+            raise TypingError(f"needs a contiguous vector, not {array}")
+
+
+class VectorCode:
+    """Emits operations on vectors of `lanes` numbers of one type into a function."""
+
+    def __init__(self, context: Any, builder: Any, scalar: Any, lanes: int) -> None:
+        self._context, self._builder, self._lanes = context, builder, lanes
+        self.scalar, name, self._align = SCALARS[scalar]
+        self.kind = ir.VectorType(self.scalar, lanes)
+        self._fused = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(self.kind, [self.kind] * 3), f"llvm.fma.v{lanes}{name}"
+        )
+
+    def data(self, array: Any, kind: Any) -> Any:
+        """Where an array's entries begin."""
+        return self._context.make_array(kind)(self._context, self._builder, array).data
+
+    def entry(self, data: Any, index: Any) -> Any:
+        """One entry."""
+        return self._builder.load(self._builder.gep(data, [index]))
+
+    def load(self, data: Any, index: Any, vector: int = 0) -> Any:
+        """The vector at `index`, or one `vector` vectors after it."""
+        value = self._builder.load(self._place(data, index, vector))
+        value.align = self._align
+        return value
+
+    def store(self, value: Any, data: Any, index: Any, vector: int = 0) -> None:
+        """Put a vector where `load` would find it."""
+        self._builder.store(value, self._place(data, index, vector)).align = self._align
+
+    def _place(self, data: Any, index: Any, vector: int) -> Any:
+        moved = self._builder.add(index, ir.Constant(index.type, vector * self._lanes))
+        return self._builder.bitcast(self._builder.gep(data, [moved]), self.kind.as_pointer())
+
+    def variables(self, count: int) -> list[Any]:
+        """Vectors that change in a loop, at first undefined; LLVM keeps them in registers."""
+        return [cgutils.alloca_once(self._builder, self.kind) for _ in range(count)]
+
+    def zero(self) -> Any:
+        """A vector of zeros."""
+        return ir.Constant(self.kind, [0.0] * self._lanes)
+
+    def spread(self, scalar: Any) -> Any:
+        """A vector of equal entries."""
+        undefined = ir.Constant(self.kind, ir.Undefined)
+        first = self._builder.insert_element(undefined, scalar, ir.IntType(32)(0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), self._lanes), [0] * self._lanes)
+        return self._builder.shuffle_vector(first, first, zeros)
+
+    def fma(self, x: Any, y: Any, z: Any) -> Any:
+        """x*y + z, rounded once."""
+        return self._builder.call(self._fused, [x, y, z])
+
+    def sum_of_entries(self, vector: Any) -> Any:
+        """((a + e) + (b + f)) + ((c + g) + (d + h)): first half and second half, then neighbours."""
+        entries = [self._builder.extract_element(vector, ir.IntType(32)(k)) for k in range(self._lanes)]
+        half = self._lanes // 2
+        entries = [self._builder.fadd(entries[k], entries[k + half]) for k in range(half)]
+        while len(entries) > 1:
+            pairs = zip(entries[::2], entries[1::2], strict=True)
+            entries = [self._builder.fadd(one, other) for one, other in pairs]
+        return entries[0]
