@@ -24,7 +24,7 @@ from airpass.optim.softmin import softmin
 from airpass.optim.types import Complex, Real
 from airpass.optim.vector_math import exp, fma, log
 
-BLOCK = 1024  # entries worked on at a time, so that intermediate results stay in cache
+BLOCK = 4096  # entries worked on at a time, so that intermediate results stay in cache
 
 SATURATING = 0
 SOFTMIN = 1
@@ -37,14 +37,9 @@ NO_DESCENT = 2  # no step along the steepest descent improves: a minimum to roun
 
 
 @kernel
-def saturating(
+def _saturating_block(
     scores: Real, weights: Real, sharpness: float, level: float, slopes: Real, terms: Real
-) -> float:
-    """Value of SATURATING; `slopes` receives df/dz_k, `terms` what it sums.
-
-    With p = 1/(1 + exp(sharpness (1 - z))), exp(-v/level) = p**(1/(sharpness level)) and
-    the derivative of v is -(1 - p), so that one exponential and one power serve for all.
-    """
+) -> None:
     # A loop for each function: in one loop together their coefficients do not fit in the registers, and
     # it takes twice as long.
     for k in range(scores.size):
@@ -61,6 +56,20 @@ def saturating(
         slopes[k] = weights[k] * steepness * terms[k] * (slopes[k] / (1.0 + slopes[k]))
     for k in range(scores.size):
         terms[k] = weights[k] * (1.0 - terms[k])
+
+
+@kernel
+def saturating(
+    scores: Real, weights: Real, sharpness: float, level: float, slopes: Real, terms: Real
+) -> float:
+    """Value of SATURATING; `slopes` receives df/dz_k, `terms` what it sums.
+
+    With p = 1/(1 + exp(sharpness (1 - z))), exp(-v/level) = p**(1/(sharpness level)) and
+    the derivative of v is -(1 - p), so that one exponential and one power serve for all.
+    """
+    for start in range(0, scores.size, BLOCK):
+        b = slice(start, min(start + BLOCK, scores.size))
+        _saturating_block(scores[b], weights[b], sharpness, level, slopes[b], terms[b])
     return lane_sum(terms)
 
 
@@ -80,16 +89,28 @@ def evaluate(
 
 
 @kernel
-def projections(columns_re: Real, columns_im: Real, point: Complex, out_re: Real, out_im: Real) -> None:
-    """h_k^H m for every k."""
+def _project_block(
+    columns_re: Real, columns_im: Real, start: int, point: Complex, out_re: Real, out_im: Real
+) -> None:
+    """Of the columns from `start` on, as many as there is room for."""
     out_re[:] = 0.0
     out_im[:] = 0.0
     for i in range(point.size):
+        row_re = columns_re[i, start : start + out_re.size]
+        row_im = columns_im[i, start : start + out_re.size]
         x = point[i].real
         y = point[i].imag
         for k in range(out_re.size):
-            out_re[k] = fma(columns_re[i, k], x, fma(columns_im[i, k], y, out_re[k]))
-            out_im[k] = fma(columns_re[i, k], y, fma(columns_im[i, k], -x, out_im[k]))
+            out_re[k] = fma(row_re[k], x, fma(row_im[k], y, out_re[k]))
+            out_im[k] = fma(row_re[k], y, fma(row_im[k], -x, out_im[k]))
+
+
+@kernel
+def projections(columns_re: Real, columns_im: Real, point: Complex, out_re: Real, out_im: Real) -> None:
+    """h_k^H m for every k."""
+    for start in range(0, out_re.size, BLOCK):
+        b = slice(start, min(start + BLOCK, out_re.size))
+        _project_block(columns_re, columns_im, start, point, out_re[b], out_im[b])
 
 
 @kernel

@@ -58,8 +58,11 @@ class SdrDcOptions:
 class _Run:
     """One search: its clock, its best beam so far, and its tally of solves."""
 
-    def __init__(self, effective: Complex, options: SdrDcOptions, report: Report) -> None:
+    def __init__(
+        self, effective: Complex, options: SdrDcOptions, report: Report, program: type[LiftedProgram]
+    ) -> None:
         self.effective = effective
+        self.program = program
         self.options = options
         self.report = report
         self.deadline = np.inf
@@ -102,7 +105,7 @@ def sparsity_order(run: _Run) -> Real:
     """Stage 1: the x_k, small for devices that fit together."""
     effective, options = run.effective, run.options
     size, count = effective.shape
-    program = LiftedProgram(effective, tolerance=options.solver_tolerance)
+    program = run.program(effective, tolerance=options.solver_tolerance)
     beam = run.best
     x = np.maximum(1.0 - scores(beam, effective), 0.0)
     for c in range(count):
@@ -134,7 +137,7 @@ def fit_together(run: _Run, devices: NDArray[np.intp]) -> bool:
     effective, options = run.effective, run.options
     size = effective.shape[0]
     chosen = np.ascontiguousarray(effective[:, devices])
-    program = LiftedProgram(chosen / np.sqrt(1.0 + GUARD), hard=True, tolerance=options.solver_tolerance)
+    program = run.program(chosen / np.sqrt(1.0 + GUARD), hard=True, tolerance=options.solver_tolerance)
     beam = run.best
     previous = np.inf
     for _ in range(options.max_iterations):
@@ -153,9 +156,15 @@ def fit_together(run: _Run, devices: NDArray[np.intp]) -> bool:
     return False
 
 
-def search(effective: Complex, options: SdrDcOptions, rng: np.random.Generator, report: Report) -> BeamSearch:
-    """Both stages; the best beam seen in either."""
-    run = _Run(effective, options, report)
+def search(
+    effective: Complex,
+    options: SdrDcOptions,
+    rng: np.random.Generator,
+    report: Report,
+    program: type[LiftedProgram] = LiftedProgram,
+) -> BeamSearch:
+    """Both stages; the best beam seen in either. `program` is how semidefinite programs are solved."""
+    run = _Run(effective, options, report, program)
     order = np.argsort(sparsity_order(run), kind="stable")
     count = effective.shape[1]
     if options.search == "linear":

@@ -1,0 +1,64 @@
+"""Whole designs per second, as in a Monte Carlo study: draws spread over processes of one thread."""
+
+import multiprocessing
+import os
+import statistics
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+from airpass import Scenario, design
+from airpass.processes import processors
+from suite.measure import Section, Table
+
+METHODS = {"airpass": 24, "airpass-plus": 8}  # draws a turn
+REPEATS = 3
+
+
+def one(method: str, snr_db: float, seed: int) -> int:
+    """Devices of one design, K = 50, M = N = 10."""
+    options = {"threads": 1} if method == "airpass-plus" else {}
+    return design(Scenario.paper(50, 10, 10, snr_db, seed), method, options=options).selected_count
+
+
+def run() -> Section:
+    """By one process and by one on each core, in turn."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ[name] = "1"  # for the processes
+    rows = []
+    cores = processors()
+    context = multiprocessing.get_context("spawn")
+    for method, draws in METHODS.items():
+        for snr_db in (-5.0, 0.0):
+            work = partial(one, method, snr_db)
+            rates: dict[int, list[float]] = {1: [], cores: []}
+            found: list[int] = []
+            for workers, rate in rates.items():
+                with ProcessPoolExecutor(workers, context) as pool:
+                    list(pool.map(work, range(1000, 1000 + workers)))  # imports, and kernels from the cache
+                    for _ in range(REPEATS):
+                        began = time.perf_counter()
+                        found = list(pool.map(work, range(draws)))
+                        rate.append(draws / (time.perf_counter() - began))
+            alone, together = (statistics.median(found_rates) for found_rates in rates.values())
+            rows.append(
+                (
+                    method,
+                    f"{snr_db:g} dB",
+                    f"{statistics.mean(found):.1f}",
+                    f"{alone:.3g}",
+                    f"{together:.3g}",
+                    f"{together / alone:.2f}",
+                )
+            )
+    return Section(
+        "Whole designs per second",
+        "Devices, beam and antenna layout together, K = 50, M = N = 10, seeds from 0, each on one thread.",
+        tables=[
+            Table(
+                "Monte Carlo",
+                ("method", "SNR", "selected", "per second, one process", f"on {cores} cores", "gain"),
+                rows,
+            )
+        ],
+    )

@@ -1,0 +1,143 @@
+"""HAGO's gradient against automatic differentiation of the same objective, and one HAGO run."""
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from airpass import Scenario, select
+from airpass.channel.pass_uplink import Field
+from airpass.geometry import hago
+from airpass.optim.softmin import softmin
+from airpass.optim.types import Real
+from suite.measure import Comparison, Section, Table, in_turn
+
+jax: Any = importlib.import_module("jax")  # only here, so the types are not needed elsewhere
+jax.config.update("jax_enable_x64", True)
+
+TEMPERATURE = 0.1
+SIZES = ((10, 5, 5), (50, 10, 10), (1_000, 10, 10))
+Gradient = Callable[[Real], tuple[float, Real]]
+
+
+class Problem:
+    """The soft minimum of eq. (54) for all devices, at a layout and a beam."""
+
+    def __init__(self, count: int, waveguides: int, antennas: int) -> None:
+        self.scenario = Scenario.paper(count, waveguides, antennas, 5.0, 0)
+        self.layout = self.scenario.uniform_layout()
+        channels = self.scenario.channels(self.layout)
+        self.beam = select(channels, self.scenario.weights, self.scenario.budget).beam
+        self.field = self.scenario.uplink.field(antennas)
+        self.scale = self.scenario.budget / self.scenario.weights**2
+
+    def ours(self) -> Gradient:
+        """By the kernels of HAGO, eqs. (54)-(68)."""
+        work = hago.workspace(self.layout.shape[0], self.layout.shape[1], self.scale.size)
+        gradient, pull = np.empty(self.layout.shape), np.empty(self.scale.size)
+        beam, field, scale = self.beam, self.field, self.scale
+
+        def call(layout: Real) -> tuple[float, Real]:
+            hago.gains(layout, beam, field, work)
+            levels = (work.gain_re**2 + work.gain_im**2) * scale
+            value = softmin(levels, TEMPERATURE, pull)
+            hago.layout_gradient(layout, beam, field, work, pull * scale, gradient)
+            return value, gradient
+
+        return call
+
+    def autograd(self) -> Gradient:
+        """By PyTorch, as a user would write eqs. (9)-(12) and (54)."""
+        torch.set_num_threads(1)
+        field, beam, scale = _torch(self.field), torch.from_numpy(self.beam), torch.from_numpy(self.scale)
+
+        def call(layout: Real) -> tuple[float, Real]:
+            position = torch.tensor(layout, requires_grad=True)
+            value = _objective(torch, position, beam, field, scale)
+            value.backward()
+            assert position.grad is not None
+            return value.item(), position.grad.numpy()
+
+        return call
+
+    def jitted(self) -> Gradient:
+        """By JAX, compiled."""
+        field = Field(*(jax.numpy.asarray(part) for part in self.field))
+        beam, scale = jax.numpy.asarray(self.beam), jax.numpy.asarray(self.scale)
+        compiled = jax.jit(
+            jax.value_and_grad(lambda layout: _objective(jax.numpy, layout, beam, field, scale))
+        )
+
+        def call(layout: Real) -> tuple[float, Real]:
+            value, gradient = compiled(layout)
+            return float(value), np.asarray(gradient)
+
+        return call
+
+
+def _torch(field: Field) -> Field:
+    return Field(*(torch.as_tensor(part, dtype=torch.float64) for part in field))  # type: ignore[arg-type]
+
+
+def _objective(library: Any, layout: Any, beam: Any, field: Field, scale: Any) -> Any:
+    """f_tau(L) in the words of an array library."""
+    dx = layout[:, :, None] - field.device_x
+    distance = library.sqrt(dx * dx + field.offset_square[:, None, :])
+    phase = -2.0 * np.pi * field.turns_per_m * (distance + field.refractive_index * layout[:, :, None])
+    terms = field.amplitude / distance * library.exp(1j * phase)
+    gain = library.einsum("m,mnk->k", library.conj(beam), terms)
+    levels = library.abs(gain) ** 2 * scale
+    if library is torch:
+        return -TEMPERATURE * torch.logsumexp(-levels / TEMPERATURE, 0)
+    return -TEMPERATURE * jax.nn.logsumexp(-levels / TEMPERATURE)
+
+
+def run() -> Section:
+    """Gradients in turn; then a whole run of Algorithm 2."""
+    comparisons, rows = [], []
+    for size in SIZES:
+        problem = Problem(*size)
+        calls = {"airpass": problem.ours(), "PyTorch": problem.autograd(), "JAX": problem.jitted()}
+        (_, exact), *others = (call(problem.layout) for call in calls.values())
+        off = max(float(np.abs(found - exact).max() / np.abs(exact).max()) for _, found in others)
+        seconds = in_turn({name: _at(call, problem.layout) for name, call in calls.items()})
+        case = "K = {:,}, M = {}, N = {}".format(*size)
+        comparisons.append(Comparison(case, seconds))
+        mask = np.ones(size[0], dtype=bool)
+        rng = np.random.default_rng(0)
+
+        def whole(problem: Problem = problem, mask: Any = mask, rng: Any = rng) -> Any:
+            return hago.move(problem.scenario, problem.layout, problem.beam, mask, hago.HagoOptions(), rng)
+
+        moved = whole()
+        taken = float(np.median(in_turn({"run": whole})["run"]))
+        work = moved.work
+        rows.append(
+            (
+                case,
+                f"{1e3 * taken:.3g} ms",
+                str(work["iterations"]),
+                str(work["evaluations"]),
+                f"{1e6 * taken / work['evaluations']:.3g} µs",
+                f"{off:.0e}",
+            )
+        )
+    return Section(
+        "HAGO's gradient against automatic differentiation",
+        "Value and gradient of the soft minimum (eq. 54) in all M N positions, for all K devices. PyTorch "
+        "and JAX differentiate eqs. (9)-(12) as a user would write them, in double precision, JAX by `jit`.",
+        comparisons,
+        [
+            Table(
+                "One run of Algorithm 2",
+                ("size", "time", "iterations", "channel evaluations", "each", "gradients differ by"),
+                rows,
+            )
+        ],
+    )
+
+
+def _at(call: Gradient, layout: Real) -> Callable[[], Any]:
+    return lambda: call(layout)
