@@ -1,5 +1,6 @@
-"""Worker processes end with the one that started them."""
+"""Threads and worker processes."""
 
+import os
 import subprocess
 import sys
 
@@ -16,3 +17,23 @@ def test_a_process_whose_parent_is_gone_already_ends() -> None:
     ended.wait()
     program = FOLLOWER.format(parent=ended.pid)
     assert subprocess.run([sys.executable, "-c", program], timeout=30, check=False).returncode == 1
+
+
+LIMITED = """
+import numpy as np
+from airpass import select
+select(np.eye(3) + 1j, budget=1.0, method="hrmc")
+from airpass.processes import one_blas_thread
+from threadpoolctl import threadpool_info
+with one_blas_thread():
+    import scipy.linalg
+    found = {library["filepath"]: library["num_threads"] for library in threadpool_info()}
+assert len(found) >= 2, found
+assert set(found.values()) == {1}, found
+"""
+
+
+def test_every_library_of_linear_algebra_is_kept_to_one_thread() -> None:
+    # NumPy's, and SciPy's, which the first selection may not have loaded yet.
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
+    subprocess.run([sys.executable, "-c", LIMITED], env=environment, timeout=120, check=True)

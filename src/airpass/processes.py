@@ -6,6 +6,7 @@ import threading
 import time
 from contextlib import AbstractContextManager
 from functools import cache
+from importlib import import_module
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -18,6 +19,9 @@ def processors() -> int:
 
 @cache
 def _libraries() -> ThreadpoolController:
+    # SciPy brings a library of its own, which kernels call for inverses and eigenvectors; what is not
+    # loaded yet would not be found.
+    import_module("scipy.linalg")
     return ThreadpoolController()
 
 
