@@ -16,8 +16,6 @@ that differ in C and in finite p_k alone costs a warm start each.
 from dataclasses import dataclass
 
 import numpy as np
-import scs
-from scipy import sparse
 
 from airpass.optim.types import Complex, Real
 
@@ -38,6 +36,10 @@ class LiftedProgram:
     """The program for given columns h_k; which penalties are infinite is fixed."""
 
     def __init__(self, columns: Complex, hard: bool = False, tolerance: float = 1e-8) -> None:
+        # Not above: a tenth of a second that most designs need not wait.
+        import scs
+        from scipy import sparse
+
         self._size, self._count = columns.shape
         rows = [_pack(np.outer(column, column.conj())) for column in columns.T]
         identity = _pack(np.eye(self._size, dtype=np.complex128))

@@ -1,0 +1,267 @@
+"""How far the hot kernels are from what the processor can do.
+
+Work is counted from the formulas: additions and multiplications one each, a fused multiply-add two, a
+division or a square root one. Bytes are those of arrays that do not fit in a register, each read or written
+once a call. Peaks are measured in the same run: a product of matrices for arithmetic, a triad for memory.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from airpass import Scenario
+from airpass.channel.pass_uplink import element
+from airpass.learning.conv_pool import ConvPoolReLU
+from airpass.learning.models import build
+from airpass.optim import conjugate_gradient as cg
+from airpass.optim.jit import kernel
+from airpass.optim.types import Complex, Real
+from suite.measure import Section, Table, duration, timed
+
+TURNS = 15
+# Operations of one exponential, logarithm, and sine with cosine: see airpass.optim.vector_math.
+EXP, LOG, COS_SIN = 32, 31, 52
+
+
+@kernel
+def triad(a: Real, b: Real, c: Real, times: int) -> None:
+    """a = b + 3 c."""
+    for _ in range(times):
+        for i in range(a.size):
+            a[i] = b[i] + 3.0 * c[i]
+
+
+@kernel
+def _projections(times: int, re: Real, im: Real, point: Complex, a: Real, b: Real) -> None:
+    for _ in range(times):
+        cg.projections(re, im, point, a, b)
+
+
+@kernel
+def _gradient(
+    times: int, re: Real, im: Real, slopes: Real, a: Real, b: Real, scratch: cg.Scratch, out: Complex
+) -> None:
+    for _ in range(times):
+        cg.gradient(re, im, slopes, a, b, scratch, out)
+
+
+@kernel
+def _saturating(times: int, scores: Real, weights: Real, slopes: Real, terms: Real) -> float:
+    total = 0.0
+    for _ in range(times):
+        total += cg.saturating(scores, weights, 10.0, 0.08, slopes, terms)
+    return total
+
+
+@kernel
+def _element(times: int, position: float, field: Any, distance: Real, re: Real, im: Real) -> None:
+    for _ in range(times):
+        element(position, 0, field, distance, re, im)
+
+
+def _fastest(call: Callable[[int], Any], enough_s: float = 0.02) -> float:
+    """Seconds of one: the least over some turns, as a limit is what is possible."""
+    call(1)
+    times = max(1, round(enough_s / max(timed(lambda: call(1)), 1e-7)))
+    return min(timed(lambda: call(times)) for _ in range(TURNS)) / times
+
+
+def peaks() -> dict[str, float]:
+    """Operations and bytes per second on one thread."""
+    torch.set_num_threads(1)
+    found = {}
+    for name, kind in (("double", torch.float64), ("single", torch.float32)):
+        size = 768
+        x, y = torch.randn(size, size, dtype=kind), torch.randn(size, size, dtype=kind)
+        seconds = _fastest(lambda times, x=x, y=y: [x @ y for _ in range(times)])  # type: ignore[misc]
+        found[name] = 2.0 * size**3 / seconds
+    for name, size in (("cache", 4_000), ("memory", 10_000_000)):
+        a, b, c = np.ones((3, size))
+        seconds = _fastest(lambda times, a=a, b=b, c=c: triad(a, b, c, times))  # type: ignore[misc]
+        found[name] = 24.0 * size / seconds
+    return found
+
+
+def kernels(peak: dict[str, float]) -> list[tuple[str, ...]]:
+    """Rows for the solver's kernels, small in the cache and large outside it."""
+    rows: list[tuple[str, ...]] = []
+    for count, size in ((50, 10), (1_000, 16), (100_000, 16)):
+        rng = np.random.default_rng(0)
+        re, im = rng.standard_normal((2, size, count))
+        slopes, a, b, terms = rng.standard_normal((4, count))
+        scores, weights = np.abs(rng.standard_normal(count)), np.ones(count)
+        point = np.full(size, size**-0.5 + 0j)
+        scratch = cg.new_scratch(count)
+        field = Scenario.paper(count, size, 10, 0.0, 0).uplink.field(10)
+        where = f"K = {count:,}, M = {size}"
+        work: list[tuple[str, float, float, float]] = [
+            (
+                "projections h^H d",
+                8.0 * count * size,
+                16.0 * count * size,
+                _fastest(lambda times: _projections(times, re, im, point, a, b)),  # noqa: B023
+            ),
+            (
+                "gradient",
+                8.0 * count * size,
+                16.0 * count * size,
+                _fastest(lambda times: _gradient(times, re, im, slopes, a, b, scratch, point)),  # noqa: B023
+            ),
+            (
+                "objective and slopes",
+                (2 * EXP + LOG + 16.0) * count,
+                32.0 * count,
+                _fastest(lambda times: _saturating(times, scores, weights, slopes, terms)),  # noqa: B023
+            ),
+            (
+                "channel of an antenna",
+                (COS_SIN + 9.0) * count,
+                48.0 * count,
+                _fastest(lambda times: _element(times, 3.0, field, terms, a, b)),  # noqa: B023
+            ),
+        ]
+        # Room in the second-level cache is half a mebibyte on the smallest machines.
+        for name, operations, bytes_moved, seconds in work:
+            bandwidth = peak["cache"] if bytes_moved < 2**19 else peak["memory"]
+            bound = max(operations / peak["double"], bytes_moved / bandwidth)
+            limit = "arithmetic" if bound == operations / peak["double"] else "memory"
+            rows.append(
+                (
+                    name,
+                    where,
+                    duration(seconds),
+                    f"{operations / seconds / 1e9:.1f}",
+                    f"{bytes_moved / seconds / 1e9:.1f}",
+                    limit,
+                    f"{100.0 * bound / seconds:.0f} %",
+                )
+            )
+    return rows
+
+
+class Step:
+    """One local step of a network, and where its time goes."""
+
+    def __init__(self, model: str, channels: int, side: int, batch: int) -> None:
+        self.model = build(model, channels, 10, side, 0)
+        self.model.train()
+        shape = (batch, channels, side, side)
+        self.x = torch.randn(shape).contiguous(memory_format=torch.channels_last)
+        self.y = torch.randint(0, 10, (batch,))
+        self.parameters: list[torch.Tensor] = list(self.model.parameters())
+
+    def __call__(self) -> None:
+        """Forward, backward, and the step."""
+        loss = functional.cross_entropy(self.model(self.x), self.y)
+        gradients = torch.autograd.grad(loss, self.parameters)
+        with torch.no_grad():
+            torch._foreach_add_(self.parameters, gradients, alpha=-0.01)
+
+    def operations(self) -> float:
+        """Of convolutions and linear layers, dense: forward, gradient in the weights and, but for the first
+        layer, in the input."""
+        total = 0.0
+        first = True
+
+        def count(layer: Any, given: tuple[torch.Tensor], made: torch.Tensor) -> None:
+            nonlocal total, first
+            pooled = 4 if isinstance(layer, ConvPoolReLU) else 1
+            per_entry = layer.weight[0].numel()
+            total += 2.0 * made.numel() * pooled * per_entry * (2 if first else 3)
+            first = False
+
+        layers = [
+            item for item in self.model.modules() if isinstance(item, torch.nn.Conv2d | torch.nn.Linear)
+        ]
+        hooks = [layer.register_forward_hook(count) for layer in layers]
+        with torch.no_grad():
+            self.model(self.x)
+        for hook in hooks:
+            hook.remove()
+        return total
+
+    def profile(self) -> list[tuple[str, float]]:
+        """Share of the time by operation, the largest first."""
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+            for _ in range(20):
+                self()
+        times = {item.key: item.self_cpu_time_total for item in profiler.key_averages()}
+        total = sum(times.values())
+        return sorted(((name, time / total) for name, time in times.items()), key=lambda item: -item[1])[:6]
+
+
+NAMES = {
+    "aten::mkldnn_convolution": "convolution forward (oneDNN)",
+    "aten::convolution_backward": "convolution backward (oneDNN)",
+    "_Fused": "fused layers forward",
+    "_FusedBackward": "fused layers backward",
+    "aten::mm": "linear layers backward",
+    "aten::addmm": "linear layers forward",
+    "aten::copy_": "copies",
+    "aten::native_batch_norm": "batch normalisation forward",
+    "aten::native_batch_norm_backward": "batch normalisation backward",
+    "aten::max_pool2d_with_indices": "max-pooling forward",
+    "aten::max_pool2d_with_indices_backward": "max-pooling backward",
+    "aten::threshold_backward": "ReLU backward",
+    "aten::clamp_min": "ReLU forward",
+    "aten::mkldnn_convolution_backward": "convolution backward (oneDNN)",
+}
+
+
+def run() -> Section:
+    """Peaks, kernels, and learning."""
+    peak = peaks()
+    steps = {
+        "MNIST network, batch 32": Step("mnist-cnn", 1, 28, 32),
+        "CIFAR-10 network, batch 64": Step("cifar-cnn", 3, 32, 64),
+    }
+    learning = []
+    for name, step in steps.items():
+        seconds = _fastest(lambda times, step=step: [step() for _ in range(times)])  # type: ignore[misc]
+        rate = step.operations() / seconds
+        spent = ", ".join(f"{NAMES.get(key, key)} {100 * share:.0f} %" for key, share in step.profile())
+        learning.append(
+            (
+                name,
+                duration(seconds),
+                f"{step.operations() / 1e9:.3g}",
+                f"{rate / 1e9:.0f}",
+                f"{100 * rate / peak['single']:.0f} %",
+                spent,
+            )
+        )
+    measured = [
+        ("product of matrices, double", f"{peak['double'] / 1e9:.1f} GFLOP/s"),
+        ("product of matrices, single", f"{peak['single'] / 1e9:.1f} GFLOP/s"),
+        ("triad in the cache", f"{peak['cache'] / 1e9:.1f} GB/s"),
+        ("triad in memory", f"{peak['memory'] / 1e9:.1f} GB/s"),
+    ]
+    return Section(
+        "Distance to the limit",
+        "Arithmetic and bytes of the hot kernels against the peaks of the same run, one thread. The bound is "
+        "whichever of the two would take longer at peak; the last column is how close the kernel comes.",
+        tables=[
+            Table("Peaks", ("what", "reached"), measured),
+            Table(
+                "Solver kernels",
+                ("kernel", "size", "time", "GFLOP/s", "GB/s", "bound by", "of the bound"),
+                kernels(peak),
+                "Where the columns no longer fit in the cache (K = 100,000), projections and gradient run at the "
+                "speed of the memory. At K = 50 half of the time of a call is its beginning and its end: sums "
+                "across lanes, and the devices left over after the last whole vector. Exponential, logarithm, "
+                "sine and cosine are chains of dependent operations, of which the processor overlaps a few.",
+            ),
+            Table(
+                "A local step of learning",
+                ("network", "time", "dense GFLOP", "GFLOP/s", "of the peak", "where the time goes"),
+                learning,
+                "Dense work counts what layers without shortcuts would do; the sparse backward pass of the "
+                "MNIST network skips three quarters of its second convolution's, so it may exceed what the "
+                "rate suggests. The rest is memory traffic: pooling, normalisation and copies do next to no "
+                "arithmetic.",
+            ),
+        ],
+    )
