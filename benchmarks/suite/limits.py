@@ -249,10 +249,11 @@ def run() -> Section:
                 "Solver kernels",
                 ("kernel", "size", "time", "GFLOP/s", "GB/s", "bound by", "of the bound"),
                 kernels(peak),
-                "Where the columns no longer fit in the cache (K = 100,000), projections and gradient run at the "
-                "speed of the memory. At K = 50 half of the time of a call is its beginning and its end: sums "
-                "across lanes, and the devices left over after the last whole vector. Exponential, logarithm, "
-                "sine and cosine are chains of dependent operations, of which the processor overlaps a few.",
+                "Where the columns no longer fit in the cache (K = 100,000), projections and gradient run at "
+                "the speed of the memory. At K = 50 half of the time of a call is its beginning and its end: "
+                "sums across lanes, and the devices left over after the last whole vector. Exponential, "
+                "logarithm, sine and cosine are chains of dependent operations, of which the processor "
+                "overlaps a few.",
             ),
             Table(
                 "A local step of learning",
