@@ -21,6 +21,7 @@ from airpass.learning.aggregation import weighted_mean
 from airpass.learning.client import to_tensor
 from airpass.learning.conv_pool import ConvPoolReLU
 from airpass.learning.pool import Pool
+from airpass.processes import one_blas_thread
 from airpass.learning.training import TrainOptions, _model, _trainer, prepare
 
 REPEATS = 5
@@ -97,7 +98,8 @@ def compare(dataset: str) -> None:
             began = time.perf_counter()
             for number in range(rounds):
                 results = pool.updates(state, 1 + number + repeat * rounds, devices)
-                state = state + weighted_mean(np.stack([change for change, _ in results]), scenario.weights)
+                with one_blas_thread():
+                    state = state + weighted_mean(np.stack([change for change, _ in results]), scenario.weights)
             ours.append((time.perf_counter() - began) / rounds)
             time.sleep(0.5)
             began = time.perf_counter()

@@ -289,12 +289,12 @@ class _Run:
         results = pool.updates(self.state, self.round, devices)
         updates = np.stack([update for update, _ in results])
         losses = np.array([loss for _, loss in results])
-        if link is None:
-            change, predicted, measured = weighted_mean(updates, self.scenario.weights), 0.0, 0.0
-            weights = self.scenario.weights
-        else:
-            weights = link.weights[link.selected]
-            with one_blas_thread():
+        with one_blas_thread():  # others would wait for work at full speed, and keep the devices from a core
+            if link is None:
+                change, predicted, measured = weighted_mean(updates, self.scenario.weights), 0.0, 0.0
+                weights = self.scenario.weights
+            else:
+                weights = link.weights[link.selected]
                 sent = over_the_air(
                     updates,
                     self.sizes,
@@ -303,7 +303,7 @@ class _Run:
                     stream(self.seed, Purpose.NOISE, self.round),
                     stream(self.seed, Purpose.CHANNEL_ERROR, self.round),
                 )
-            change, predicted, measured = sent.update, sent.predicted_mse, sent.measured_mse
+                change, predicted, measured = sent.update, sent.predicted_mse, sent.measured_mse
         self.state = self.state + change
         self.since.append((float(weights @ losses / weights.sum()), predicted, measured))
 

@@ -11,7 +11,11 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.core.errors import TypingError
 
-SCALARS = {types.float32: (ir.FloatType(), "f32", 4), types.float64: (ir.DoubleType(), "f64", 8)}
+SCALARS = {
+    types.float32: (ir.FloatType(), "f32", 4),
+    types.float64: (ir.DoubleType(), "f64", 8),
+    types.int32: (ir.IntType(32), "", 4),
+}
 
 
 def contiguous(*arrays: Any) -> None:
@@ -26,11 +30,8 @@ class VectorCode:
 
     def __init__(self, context: Any, builder: Any, scalar: Any, lanes: int) -> None:
         self._context, self._builder, self._lanes = context, builder, lanes
-        self.scalar, name, self._align = SCALARS[scalar]
+        self.scalar, self._name, self._align = SCALARS[scalar]
         self.kind = ir.VectorType(self.scalar, lanes)
-        self._fused = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(self.kind, [self.kind] * 3), f"llvm.fma.v{lanes}{name}"
-        )
 
     def data(self, array: Any, kind: Any) -> Any:
         """Where an array's entries begin."""
@@ -71,7 +72,9 @@ class VectorCode:
 
     def fma(self, x: Any, y: Any, z: Any) -> Any:
         """x*y + z, rounded once."""
-        return self._builder.call(self._fused, [x, y, z])
+        kind = ir.FunctionType(self.kind, [self.kind] * 3)
+        name = f"llvm.fma.v{self._lanes}{self._name}"
+        return self._builder.call(cgutils.get_or_insert_function(self._builder.module, kind, name), [x, y, z])
 
     def sum_of_entries(self, vector: Any) -> Any:
         """((a + e) + (b + f)) + ((c + g) + (d + h)): first half and second half, then neighbours."""

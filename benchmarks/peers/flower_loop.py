@@ -1,0 +1,133 @@
+"""Federated averaging by Flower's simulation: ServerApp, ClientApp, Ray.
+
+Chosen for speed: one actor of one thread on each core, data and model kept by the actor, replies looked for
+every 5 ms instead of 100 ms, Ray's processes at normal priority, no dashboard, no telemetry. (Flower looks
+for new messages every 100 ms besides, which cannot be set.)
+"""
+
+import time
+
+BEGAN = time.perf_counter()
+
+import logging  # noqa: E402
+import os  # noqa: E402
+import tempfile  # noqa: E402
+from collections.abc import Iterable  # noqa: E402
+from typing import Any  # noqa: E402
+
+FOLDER = tempfile.mkdtemp(prefix="peers")  # a short path: Ray puts sockets there
+os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
+os.environ["FLWR_HOME"] = FOLDER
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - spelt so
+os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
+
+import flwr  # noqa: E402
+import torch  # noqa: E402
+import workload  # noqa: E402
+from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict  # noqa: E402
+from flwr.clientapp import ClientApp  # noqa: E402
+from flwr.serverapp import Grid, ServerApp  # noqa: E402
+from flwr.serverapp.strategy import FedAvg  # noqa: E402
+from flwr.simulation import run_simulation  # noqa: E402
+
+client_app = ClientApp()
+_kept: dict[str, Any] = {}  # in an actor's process
+
+
+@client_app.train()
+def train(message: Message, context: Context) -> Message:
+    """A client's round."""
+    told = message.content["config"]
+    if not _kept:
+        torch.set_num_threads(1)
+        _kept["model"] = workload.build(told["model"], told["seed"])
+        _kept["shares"] = workload.load_shares(told["data"], told["clients"], told["seed"])
+    model = _kept["model"]
+    client = context.node_config["partition-id"]
+    share = _kept["shares"][client]
+    model.load_state_dict(message.content["arrays"].to_torch_state_dict())
+    drawn = workload.batches(
+        share, told["seed"], told["server-round"] - 1, client, told["steps"], told["batch"]
+    )
+    workload.train(model, drawn, told["learning_rate"])
+    content = {
+        "arrays": ArrayRecord(model.state_dict()),
+        "metrics": MetricRecord({"num-examples": len(share[1])}),
+    }
+    return Message(content=RecordDict(content), reply_to=message)
+
+
+class Timed(FedAvg):
+    """Flower's own averaging, with a look at the clock."""
+
+    def __init__(self, ends: list[float], **options: Any) -> None:
+        super().__init__(**options)
+        self.ends = ends
+
+    def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Any:
+        """Average, and note the time; a client that failed is an error and not left out."""
+        replies = list(replies)
+        failed = [reply.error.reason for reply in replies if reply.has_error()]
+        if failed or len(replies) != self.min_train_nodes:
+            raise RuntimeError(f"round {server_round}: {len(replies)} replies, {failed}")
+        result = super().aggregate_train(server_round, replies)
+        self.ends.append(time.perf_counter())
+        return result
+
+
+def main(began: float) -> None:
+    """Run the rounds."""
+    told = workload.arguments(__doc__).parse_args()
+    logging.getLogger("flwr").setLevel(logging.WARNING)
+    ends: list[float] = []
+    final: dict[str, Any] = {}
+    server_app = ServerApp()
+
+    @server_app.main()
+    def server(grid: Grid, context: Context) -> None:
+        grid.pull_interval = 0.005
+        strategy = Timed(
+            ends,
+            fraction_train=1.0,
+            fraction_evaluate=0.0,
+            min_train_nodes=told.clients,
+            min_available_nodes=told.clients,
+        )
+        names = ("data", "model", "clients", "seed", "steps", "batch", "learning_rate")
+        result = strategy.start(
+            grid=grid,
+            num_rounds=told.rounds,
+            initial_arrays=ArrayRecord(workload.build(told.model, told.seed).state_dict()),
+            train_config=ConfigRecord({name: getattr(told, name) for name in names}),
+        )
+        final.update(result.arrays.to_torch_state_dict())
+
+    cores = os.cpu_count() or 1
+    run_simulation(
+        server_app=server_app,
+        client_app=client_app,
+        num_supernodes=told.clients,
+        backend_name="ray",
+        backend_config={
+            "client_resources": {"num_cpus": 1.0, "num_gpus": 0.0},
+            "init_args": {
+                "num_cpus": cores,
+                "num_gpus": 0,
+                "include_dashboard": False,
+                "log_to_driver": False,
+                "logging_level": "WARNING",
+                "_temp_dir": FOLDER,
+            },
+        },
+    )
+    if len(ends) != told.rounds:
+        raise SystemExit(f"only {len(ends)} of {told.rounds} rounds ended")
+    workload.report("flower", flwr.__version__, began, ends, final)
+
+
+if __name__ == "__main__":
+    # As a module that Ray can import, so that the client is sent by name and keeps its data.
+    import flower_loop
+
+    flower_loop.main(BEGAN)
