@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PEERS := .venv-peers
 OUT ?= runs/demo
 PIP_VERSION := 26.3
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt
@@ -25,11 +26,13 @@ lint: $(VENV)/.installed-test ## lint, types and import rules only
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(VENV)/.installed-test ## measure the solvers; prints a table
-	$(BIN)/python benchmarks/solvers.py
+bench: $(VENV)/.installed-bench $(PEERS)/.installed ## measure everything beside its peers; writes docs/benchmarks.md
+	$(BIN)/airpass data fetch mnist
+	$(BIN)/airpass data fetch cifar10
+	$(BIN)/python benchmarks/run.py
 
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.created:
@@ -44,3 +47,14 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 $(VENV)/.installed-test: $(VENV)/.created pyproject.toml constraints.txt
 	$(INSTALL) --editable '.[test]'
 	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-bench: $(VENV)/.created pyproject.toml constraints.txt
+	$(INSTALL) --editable '.[bench]'
+	touch $@ $(VENV)/.installed $(VENV)/.installed-test
+
+# Flower and pfl pin packages that this one does not.
+$(PEERS)/.installed: benchmarks/loops/constraints.txt
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --constraint $< torch numpy
+	$(PEERS)/bin/python -m pip install --quiet --constraint $< 'flwr[simulation]' 'pfl[pytorch]'
+	touch $@

@@ -26,7 +26,7 @@ from torch import nn
 
 from airpass import InvalidInput, Scenario, aircomp, design, train
 from airpass.learning import aggregation, datasets, download, models
-from airpass.learning.client import FlatModel, LocalWork, Trainer, Watched, every, to_tensor
+from airpass.learning.client import FlatModel, Images, LocalWork, Trainer, Watched, every
 from airpass.learning.partition import PartitionOptions, partition
 from airpass.learning.training import TrainingRun, TrainOptions, prepare
 from command_line import assert_refused
@@ -387,7 +387,9 @@ class TestClient:
         losses = []
         for batch in _batches(samples, trainer.work, stream(4, Purpose.BATCHES, 1, 0)):
             optimiser.zero_grad()
-            value = nn.functional.cross_entropy(reference(trainer.images[batch]), trainer.labels[batch])
+            value = nn.functional.cross_entropy(
+                reference(trainer.images[torch.from_numpy(batch)]), trainer.labels[batch]
+            )
             value.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             losses.append(value.item())
@@ -407,7 +409,7 @@ class TestClient:
         ):
             right, loss = trainer.measure(trainer.flat.read(), chunk)
             with torch.no_grad():
-                answers = model(to_tensor(images, data))
+                answers = model(Images(images, data, torch.device("cpu"))[:])
             truth = torch.from_numpy(labels.astype(np.int64))
             assert right == int((answers.argmax(1) == truth).sum())
             assert loss == pytest.approx(nn.functional.cross_entropy(answers, truth, reduction="sum").item())

@@ -1,0 +1,47 @@
+"""Federated averaging by airpass: every round of a training run with ideal aggregation, but no tests."""
+
+import time
+
+BEGAN = time.perf_counter()
+
+from functools import partial  # noqa: E402
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+import workload  # noqa: E402
+
+import airpass  # noqa: E402
+from airpass import Scenario, TrainOptions  # noqa: E402
+from airpass.learning.aggregation import weighted_mean  # noqa: E402
+from airpass.learning.pool import Pool  # noqa: E402
+from airpass.learning.training import _trainer, prepare  # noqa: E402
+from airpass.processes import one_blas_thread, processors  # noqa: E402
+
+
+def main() -> None:
+    """Run the rounds."""
+    told = workload.arguments(__doc__).parse_args()
+    options = TrainOptions(
+        model=told.model,
+        batch=told.batch,
+        learning_rate=told.learning_rate,
+        local_steps=told.steps,
+        test_images=1,
+        probe_images=1,
+    ).filled(told.data)
+    scenario, _, _ = prepare(Scenario.paper(told.clients), told.data, options, told.seed)
+    make = partial(_trainer, told.data, None, options, told.seed, told.clients)
+    state = make()[0].flat.read()
+    ends = []
+    with Pool(make, min(processors(), told.clients)) as pool:
+        for number in range(told.rounds):
+            results = pool.updates(state, number, range(told.clients))
+            with one_blas_thread():
+                changes = np.stack([change for change, _ in results])
+                state = state + weighted_mean(changes, scenario.weights)
+            ends.append(time.perf_counter())
+    workload.report("airpass", airpass.__version__, BEGAN, ends, {"state": torch.from_numpy(state)})
+
+
+if __name__ == "__main__":
+    main()
