@@ -107,6 +107,17 @@ class TestStarts:
         ]
         assert counts == sorted(counts)
 
+    def test_threads_do_not_show(self) -> None:
+        scenario = Scenario.paper(20, 5, 5, 5.0, 2000)
+        channels = scenario.channels(scenario.uniform_layout())
+        one, *others = (
+            select(channels, scenario.weights, scenario.budget, options={"starts": 9, "threads": threads})
+            for threads in (1, 2, 4)
+        )
+        for other in others:
+            np.testing.assert_array_equal(other.beam, one.beam)
+            assert other.work == one.work
+
     def test_more_starts_begin_with_the_same_ones(self) -> None:
         few, many = (random_beams(n, 3, np.random.default_rng(1)) for n in (2, 5))
         np.testing.assert_array_equal(few, many[:2])

@@ -14,6 +14,7 @@ the weakest score among the devices that are feasible, or nearly, is raised (eqs
 | m-bar, S-bar           | `searched`, counted by `searched_count`       |
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +45,7 @@ class HrmcOptions:
     max_stages: int = 40  # homotopy steps; ours
     tolerance: float = 1e-6  # relative decrease that ends a stage; ours
     starts: int = 1  # the eigenvector, then random beams; the paper has one
+    threads: int = 1  # that share the starts; the result is the same
 
     def __post_init__(self) -> None:
         for name in ("sharpness", "level", "level_min", "reweight_floor", "margin_temperature"):
@@ -58,6 +60,7 @@ class HrmcOptions:
         checks.whole("stage_iterations", self.stage_iterations, 1)
         checks.whole("max_stages", self.max_stages, 1)
         checks.whole("starts", self.starts, 1)
+        checks.whole("threads", self.threads, 1)
 
 
 @kernel
@@ -179,10 +182,9 @@ def search(effective: Complex, options: HrmcOptions, rng: np.random.Generator, r
     columns_im = np.ascontiguousarray(effective.imag)
     starts = [dominant_eigenvector(effective)]
     starts += list(random_beams(options.starts - 1, effective.shape[0], rng))
-    best: tuple[Complex, int, float] | None = None
-    stages = iterations = evaluations = 0
-    for start in starts:
-        beam, count, weakest, *work = _algorithm_1(
+
+    def run(start: Complex) -> tuple[Complex, int, float, int, int, int]:
+        return _algorithm_1(
             columns_re,
             columns_im,
             start,
@@ -200,15 +202,20 @@ def search(effective: Complex, options: HrmcOptions, rng: np.random.Generator, r
             options.max_stages,
             float(options.tolerance),
         )
-        stages, iterations, evaluations = stages + work[0], iterations + work[1], evaluations + work[2]
-        if best is None or (count, weakest) > best[1:]:
-            best = (beam, count, weakest)
-    assert best is not None
-    return BeamSearch(
-        beam=best[0],
-        status="done",
-        work={"stages": stages, "iterations": iterations, "evaluations": evaluations},
-    )
+
+    threads = min(options.threads, options.starts)
+    if threads == 1:
+        found = [run(start) for start in starts]
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            found = list(pool.map(run, starts))
+    best = max(found, key=lambda one: (one[1], one[2]))  # the first of equals, whoever was done first
+    work = {
+        "stages": sum(one[3] for one in found),
+        "iterations": sum(one[4] for one in found),
+        "evaluations": sum(one[5] for one in found),
+    }
+    return BeamSearch(beam=best[0], status="done", work=work)
 
 
 METHOD = SelectionMethod(
