@@ -5,7 +5,10 @@ division or a square root one. Bytes are those of arrays that do not fit in a re
 once a call. Peaks are measured in the same run: a product of matrices for arithmetic, a triad for memory.
 """
 
+import multiprocessing
+import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ from airpass.learning.models import build
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim.jit import kernel
 from airpass.optim.types import Complex, Real
+from airpass.processes import processors
 from suite.measure import Section, Table, duration, timed
 
 TURNS = 15
@@ -83,6 +87,26 @@ def peaks() -> dict[str, float]:
         seconds = _fastest(lambda times, a=a, b=b, c=c: triad(a, b, c, times))  # type: ignore[misc]
         found[name] = 24.0 * size / seconds
     return found
+
+
+def _single_rate(_: int) -> float:
+    """Operations per second of products of matrices, in this process, for a second."""
+    torch.set_num_threads(1)
+    size = 768
+    x, y = torch.randn(size, size), torch.randn(size, size)
+    done, began = 0, time.perf_counter()
+    while time.perf_counter() - began < 1.0:
+        x @ y
+        done += 1
+    return done * 2.0 * size**3 / (time.perf_counter() - began)
+
+
+def peak_of_all_cores() -> float:
+    """Single-precision operations per second of one process a core, together."""
+    cores = processors()
+    with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
+        list(pool.map(_single_rate, range(cores)))  # both are there and warm
+        return sum(pool.map(_single_rate, range(cores)))
 
 
 def kernels(peak: dict[str, float]) -> list[tuple[str, ...]]:
@@ -236,6 +260,7 @@ def run() -> Section:
     measured = [
         ("product of matrices, double", f"{peak['double'] / 1e9:.1f} GFLOP/s"),
         ("product of matrices, single", f"{peak['single'] / 1e9:.1f} GFLOP/s"),
+        (f"the same on all {processors()} cores at once", f"{peak_of_all_cores() / 1e9:.1f} GFLOP/s"),
         ("triad in the cache", f"{peak['cache'] / 1e9:.1f} GB/s"),
         ("triad in memory", f"{peak['memory'] / 1e9:.1f} GB/s"),
     ]
