@@ -4,6 +4,10 @@ import os
 import subprocess
 import sys
 
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from airpass.processes import one_blas_thread
+
 FOLLOWER = """
 import time
 from airpass.processes import follow_parent
@@ -37,3 +41,18 @@ def test_every_library_of_linear_algebra_is_kept_to_one_thread() -> None:
     # NumPy's, and SciPy's, which the first selection may not have loaded yet.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"}
     subprocess.run([sys.executable, "-c", LIMITED], env=environment, timeout=120, check=True)
+
+
+def test_the_last_to_leave_puts_the_threads_back() -> None:
+    def counts() -> set[int]:
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    with one_blas_thread():
+        pass  # all libraries are loaded
+    with threadpool_limits(2, "blas"):
+        before = counts()
+        with one_blas_thread():
+            with one_blas_thread():
+                pass
+            assert counts() == {1}
+        assert counts() == before

@@ -129,10 +129,10 @@ def run() -> Section:
                     *(f"{side} at most" for side in sides[1:]),
                 ),
                 bounds,
-                f"The peak is that of products of matrices on all cores at once, {peak / 1e9:.0f} GFLOP/s. The "
-                "last columns are the ratios of a program that ran all of a round at that peak: dense "
+                f"The peak is that of products of matrices on all cores at once, {peak / 1e9:.0f} GFLOP/s. "
+                "The last columns are the ratios of a program that ran all of a round at that peak: dense "
                 "convolutions, no pooling, no data to fetch, nothing sent between processes. The sparse "
-                "backward pass spares a part of the dense work. See *Distance to the limit* for where the time "
+                "backward pass spares a part of the dense work. *Distance to the limit* says where the time "
                 "of a step goes.",
             ),
         ],

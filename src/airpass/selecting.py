@@ -162,9 +162,9 @@ def checked_channels(channels: Any, label: str = "channels") -> Complex:
         raise InvalidInput(
             f"{label} has shape {values.shape}: must be (M, K), one row a receive chain, one column a device"
         )
-    bad = np.argwhere(~np.isfinite(values))
-    if bad.size:
-        m, k = bad[0]
+    finite = np.isfinite(values)
+    if not finite.all():
+        m, k = np.argwhere(~finite)[0]
         raise InvalidInput(f"{label}[{m}, {k}] = {values[m, k]}: all entries must be finite")
     empty = np.flatnonzero(~values.any(axis=1))
     if empty.size:
