@@ -5,6 +5,7 @@ import time
 BEGAN = time.perf_counter()
 
 from functools import partial  # noqa: E402
+from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
@@ -28,9 +29,10 @@ def main() -> None:
         local_steps=told.steps,
         test_images=1,
         probe_images=1,
-    ).filled(told.data)
-    scenario, _, _ = prepare(Scenario.paper(told.clients), told.data, options, told.seed)
-    make = partial(_trainer, told.data, None, options, told.seed, told.clients)
+    )
+    name, folder = Path(told.data).stem, Path(told.data).parent
+    scenario, _, _ = prepare(Scenario.paper(told.clients), name, options, told.seed, folder)
+    make = partial(_trainer, name, folder, options, told.seed, told.clients)
     state = make()[0].flat.read()
     ends = []
     with Pool(make, min(processors(), told.clients)) as pool:
