@@ -10,5 +10,5 @@ FIGURE = training_figure(
     schemes=("fedavg", "airpass-plus", "airpass", "mimo-mn-plus", "mimo-mn", "mimo-m"),
     metric="test_accuracy",
     scales=CIFAR,
-    duration={"smoke": "half a minute", "lite": "20 minutes", "paper": "nine hours"},
+    duration={"smoke": "half a minute", "lite": "an hour", "paper": "nine hours"},
 )
