@@ -171,6 +171,9 @@ def over_rounds(
             axes.set_xlim(left=0)
             _limit(axes, metric, [scale * mean.value for m in panel_means for mean in m])
             end_bars(axes, ends, scale)
+            if metric == "test_accuracy":  # a loss may be uncertain by many times the others' value
+                tops = [scale * (end.mean.value + end.mean.half_width) for end in ends if end.mean.count > 1]
+                axes.set_ylim(top=min(100.0, max([axes.get_ylim()[1], *(1.02 * top for top in tops)])))
             if labels is not None:  # short enough to stand beside the lines
                 label_ends(axes, ends, scale)
         if labels is None:
