@@ -143,7 +143,7 @@ def subarray(_: int) -> None:
 
 
 def growth(_: int) -> None:
-    """Fitted exponents of matching pursuit's time in K and M; for HRMC see solvers.py."""
+    """Fitted exponents of matching pursuit's time in K and M; for HRMC see suite/growth.py."""
     print("\n### Growth of the time, fitted exponents\n")
     print("| method | in K (M = 10) | in M (K = 200) |")
     print("|---|---|---|")
