@@ -28,7 +28,7 @@ from airpass import InvalidInput, Scenario, aircomp, design, train
 from airpass.learning import aggregation, datasets, download, models
 from airpass.learning.client import FlatModel, Images, LocalWork, Trainer, Watched, every
 from airpass.learning.partition import PartitionOptions, partition
-from airpass.learning.training import TrainingRun, TrainOptions, prepare
+from airpass.learning.training import TrainingRun, TrainOptions, _fixed, prepare
 from command_line import assert_refused
 
 QUICK = TrainOptions(rounds=4, evaluate_every=2)
@@ -645,3 +645,13 @@ def test_data_commands(run: Any, tmp_path: Path) -> None:
     verified = run("data", "verify", "--data-dir", tmp_path)
     assert verified.code == 2
     assert "mnist: damaged" in verified.out
+
+
+def test_the_number_of_threads_does_not_make_another_design_to_resume_with() -> None:
+    scenario = Scenario.paper(6, 2, 2, 10.0, 2000)
+    one, two, other = (
+        _fixed(design(scenario, "airpass-plus", options={"effort": "fast"} | more))
+        for more in ({"threads": 1}, {"threads": 2}, {"starts": 3})
+    )
+    assert one == two
+    assert one != other

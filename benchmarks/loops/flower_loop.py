@@ -103,7 +103,7 @@ def main(began: float) -> None:
         )
         final.update(result.arrays.to_torch_state_dict())
 
-    cores = os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     run_simulation(
         server_app=server_app,
         client_app=client_app,

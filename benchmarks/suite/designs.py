@@ -31,16 +31,17 @@ def run() -> Section:
     for method, draws in METHODS.items():
         for snr_db in (-5.0, 0.0):
             work = partial(one, method, snr_db)
-            rates: dict[int, list[float]] = {1: [], cores: []}
+            rates: tuple[list[float], list[float]] = ([], [])
             found: list[int] = []
-            for workers, rate in rates.items():
-                with ProcessPoolExecutor(workers, context) as pool:
-                    list(pool.map(work, range(1000, 1000 + workers)))  # imports, and kernels from the cache
-                    for _ in range(REPEATS):
+            with ProcessPoolExecutor(1, context) as single, ProcessPoolExecutor(cores, context) as several:
+                for pool in (single, several):  # imports, and kernels from the cache
+                    list(pool.map(work, range(1000, 1000 + cores)))
+                for _ in range(REPEATS):
+                    for pool, rate in zip((single, several), rates, strict=True):
                         began = time.perf_counter()
                         found = list(pool.map(work, range(draws)))
                         rate.append(draws / (time.perf_counter() - began))
-            alone, together = (statistics.median(found_rates) for found_rates in rates.values())
+            alone, together = map(statistics.median, rates)
             rows.append(
                 (
                     method,

@@ -1,6 +1,7 @@
 """HAGO's gradient against automatic differentiation of the same objective, and one HAGO run."""
 
 import importlib
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from airpass.optim.softmin import softmin
 from airpass.optim.types import Real
 from suite.measure import Comparison, Section, Table, in_turn
 
+os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 jax: Any = importlib.import_module("jax")  # only here, so the types are not needed elsewhere
 jax.config.update("jax_enable_x64", True)
 

@@ -68,7 +68,8 @@ def run() -> Section:
         if not path.exists():
             raise InvalidInput(f"{path}: missing; run airpass data fetch {workload['data']} first")
         told = {"data": path, **workload["told"]}
-        sides = ["airpass", "plain loop", *(["Flower", "pfl"] if PEERS.exists() else [])]
+        installed = (PEERS.parent / ".installed").exists()
+        sides = ["airpass", "plain loop", *(["Flower", "pfl"] if installed else [])]
         found: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
         for _ in range(REPEATS):
             for side in sides:
@@ -110,8 +111,7 @@ def run() -> Section:
         "Federated averaging of the paper's networks among ten devices: the same images, batch sizes and "
         "steps, no tests. Every side runs as a program of its own, in turn, on all cores: airpass with one "
         "process a core, the plain loop with PyTorch's threads, Flower with one actor a core, replies looked "
-        "for every 5 ms, pfl with one process a core (its default, one process, is slower). A round's "
-        "time is the median within a run.",
+        "for every 5 ms, pfl with one process a core by torchrun. A round's time is the median within a run.",
         comparisons,
         [
             Table(

@@ -8,6 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from airpass.processes import processors
 from suite.measure import duration
 
@@ -33,15 +35,16 @@ def provenance() -> dict[str, Any]:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
-    memory = next(line for line in Path("/proc/meminfo").read_text().splitlines() if "MemTotal" in line)
-    models = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if "model name" in line]
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    models = [line for line in lines if line.startswith("model name")]
     return {
         "day": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "python": platform.python_version(),
         "versions": found,
         "processor": models[0].split(":")[1].strip() if models else platform.processor(),
         "processors": processors(),
-        "memory_gib": round(int(memory.split()[1]) / 2**20),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30),
     }
 
 

@@ -77,9 +77,8 @@ class CvxpyProgram(LiftedProgram):
         """The solution for C = `cost`."""
         size, count = self._columns.shape
         lifted = cvxpy.Variable((size, size), hermitian=True)
-        scores = cvxpy.hstack(
-            [cvxpy.real(cvxpy.trace(np.outer(h, h.conj()) @ lifted)) for h in self._columns.T]
-        )
+        # Faster to build than a trace for each device.
+        scores = cvxpy.real(cvxpy.sum(cvxpy.multiply(self._columns.conj(), lifted @ self._columns), axis=0))
         constraints = [lifted >> 0, cvxpy.real(cvxpy.trace(lifted)) == 1]
         objective = cvxpy.real(cvxpy.trace(cost @ lifted))
         if self._hard:
@@ -92,8 +91,10 @@ class CvxpyProgram(LiftedProgram):
         try:
             with warnings.catch_warnings(action="ignore"):  # that it may be inaccurate
                 problem.solve(solver=cvxpy.CLARABEL)
-        except cvxpy.error.SolverError:  # at the edge of the feasible it may give up
-            problem = None
+        except cvxpy.error.SolverError:
+            if not self._hard:
+                raise
+            problem = None  # at the edge of the feasible it may give up
         if problem is None or lifted.value is None:
             empty = np.full((size, size), np.nan, dtype=np.complex128)
             return LiftedSolution(empty, np.zeros(count), False, True)
@@ -150,6 +151,8 @@ def run() -> Section:
     counts: dict[str, list[int]] = {"HRMC": [], "MP": []}
     solves: dict[str, list[int]] = {}
     pursuit: dict[str, list[float]] = {"airpass": [], "MP": []}
+    for program in programs.values():  # imports
+        program(np.eye(2, dtype=np.complex128)).solve(np.eye(2, dtype=np.complex128), np.ones(2))
     for seed in SEEDS:
         scenario = Scenario.paper(50, 10, 10, SNR_DB, seed)
         channels = scenario.channels(scenario.uniform_layout())

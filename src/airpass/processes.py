@@ -35,11 +35,11 @@ class _OneThread:
 
     def __enter__(self) -> None:
         with self._lock:
-            self._inside += 1
-            if self._inside == 1:
+            if self._inside == 0:
                 self._before = [(library, library.get_num_threads()) for library in _libraries()]
                 for library, _ in self._before:
                     library.set_num_threads(1)
+            self._inside += 1
 
     def __exit__(self, *_: object) -> None:
         with self._lock:

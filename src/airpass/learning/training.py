@@ -408,7 +408,16 @@ def _fixed(design: Design) -> dict[str, Any]:
         "selected": picked.selected.tolist(),
         "channels": [picked.channels.real.tolist(), picked.channels.imag.tolist()],
         "beam": [picked.beam.real.tolist(), picked.beam.imag.tolist()],
-        "options": options_dict(design.options),
+        "options": _without_threads(options_dict(design.options)),
+    }
+
+
+def _without_threads(options: dict[str, Any]) -> dict[str, Any]:
+    """Options that show in the result: a run may go on with another number of threads."""
+    return {
+        name: _without_threads(value) if isinstance(value, dict) else value
+        for name, value in options.items()
+        if name != "threads"
     }
 
 
