@@ -545,6 +545,12 @@ class TestCommands:
     def test_claims_need_rows(self, run: Any, tmp_path: Path) -> None:
         assert_refused(run("reproduce", "--claims", "--out", tmp_path), "no rows")
 
+    def test_a_folder_holds_one_study(self, run: Any, tmp_path: Path) -> None:
+        (tmp_path / "provenance.json").write_text('{"study": "fig3", "scale": "lite", "seconds": 9.0}')
+        for figure, scale in (("fig9", "lite"), ("fig3", "smoke")):
+            outcome = run("reproduce", figure, "--scale", scale, "--out", tmp_path)
+            assert_refused(outcome, "holds fig3 at scale lite", f"not {figure} at scale {scale}", "--out")
+
 
 class TestFigures:
     def test_every_figure_of_the_paper_is_there_at_every_scale(self) -> None:

@@ -92,9 +92,10 @@ class CvxpyProgram(LiftedProgram):
             with warnings.catch_warnings(action="ignore"):  # that it may be inaccurate
                 problem.solve(solver=cvxpy.CLARABEL)
         except cvxpy.error.SolverError:
-            if not self._hard:
-                raise
-            problem = None  # at the edge of the feasible it may give up
+            if self._hard:
+                problem = None  # at the edge of the feasible it may give up
+            else:
+                problem.solve(solver=cvxpy.SCS)  # what one does when a solver fails
         if problem is None or lifted.value is None:
             empty = np.full((size, size), np.nan, dtype=np.complex128)
             return LiftedSolution(empty, np.zeros(count), False, True)

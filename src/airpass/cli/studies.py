@@ -73,6 +73,8 @@ def reproduce(
             raise InvalidInput("no rows are there yet: run airpass reproduce first, with the same --scale")
         failed: dict[str, str] = {}
     else:
+        for figure in chosen:
+            study.check_folder(folder(figure.name), figure.name, scale)
         trials = [trial for figure in chosen for trial in figure.trials(scale)]
         where = backend(workers, dask, trials)
         announce(chosen, scale)

@@ -13,6 +13,7 @@ from typing import Any
 import jinja2
 
 from airpass import __version__
+from airpass.errors import InvalidInput
 from airpass.figures.style import render
 from airpass.files import write_atomically
 from airpass.study.claims import Rows, Verdict, judge
@@ -114,6 +115,7 @@ def run_sweep(
     sweep: Sweep, out: Path, backend: Backend, command: str, on_done: Callable[[Trial], None] | None = None
 ) -> tuple[Outcome, Table]:
     """A sweep of the user's own, and its table."""
+    check_folder(out, sweep.name, "")
     store = Store(out)
     outcome = run_trials(sweep.trials, store, backend, on_done)
     rows = store.merge(sweep.trials)
@@ -194,6 +196,20 @@ def _memory_gib() -> int | None:
     if not all(name in known for name in names):
         return None
     return round(os.sysconf(names[0]) * os.sysconf(names[1]) / 2**30)
+
+
+def check_folder(out: Path, name: str, scale: str) -> None:
+    """A folder holds one study: rows of another would be put aside, and times mixed."""
+    path = out / "provenance.json"
+    if not path.exists():
+        return
+    found = json.loads(path.read_text())
+    held, at = found.get("study", name), found.get("scale", scale)
+    if (held, at) != (name, scale):
+        raise InvalidInput(
+            f"{out}: holds {held}{f' at scale {at}' if at else ''}, not {name}"
+            f"{f' at scale {scale}' if scale else ''}: give another --out"
+        )
 
 
 def _provenance(
