@@ -125,14 +125,21 @@ def squares(columns_re: Real, columns_im: Real, point: Complex) -> Real:
 class Scratch(NamedTuple):
     """Room for intermediate results of `gradient`, so that it allocates none."""
 
-    pull_re: Real  # shape (K,)
+    pull_re: Real  # shape (min(K, BLOCK),)
     pull_im: Real
 
 
 @kernel
 def new_scratch(count: int) -> Scratch:
     """Room for K = `count`."""
-    return Scratch(np.empty(count), np.empty(count))
+    size = min(count, BLOCK)
+    return Scratch(np.empty(size), np.empty(size))
+
+
+@kernel
+def _pull_block(slopes: Real, part: Real, pull: Real) -> None:
+    for k in range(slopes.size):
+        pull[k] = slopes[k] * part[k]
 
 
 @kernel
@@ -143,16 +150,29 @@ def gradient(
     count = slopes.size
     pull_re = scratch.pull_re
     pull_im = scratch.pull_im
-    for k in range(count):
-        pull_re[k] = slopes[k] * a_re[k]
-        pull_im[k] = slopes[k] * a_im[k]
     out[:] = 0.0
     flat_re = columns_re.reshape(-1)
     flat_im = columns_im.reshape(-1)
     for start in range(0, count, BLOCK):
-        stop = min(start + BLOCK, count)
+        size = min(BLOCK, count - start)
+        _pull_block(slopes[start : start + size], a_re[start : start + size], pull_re)
+        _pull_block(slopes[start : start + size], a_im[start : start + size], pull_im)
         for i in range(out.size):
-            out[i] += lane_product_sum(flat_re, flat_im, i * count, pull_re, pull_im, start, stop)
+            out[i] += lane_product_sum(flat_re, flat_im, i * count + start, pull_re, pull_im, 0, size)
+
+
+@kernel
+def _parabola_block(a_re: Real, a_im: Real, b_re: Real, b_im: Real, linear: Real, square: Real) -> None:
+    """|a + t b|^2 = |a|^2 + t linear + t^2 square."""
+    for k in range(linear.size):
+        linear[k] = 2.0 * (a_re[k] * b_re[k] + a_im[k] * b_im[k])
+        square[k] = b_re[k] * b_re[k] + b_im[k] * b_im[k]
+
+
+@kernel
+def _trial_block(scores: Real, linear: Real, square: Real, step: float, shrink: float, trial: Real) -> None:
+    for k in range(scores.size):
+        trial[k] = (scores[k] + step * (linear[k] + step * square[k])) * shrink
 
 
 @kernel
@@ -219,19 +239,25 @@ def minimise(
             steepest = True
             rate = sphere.slope(direction, grad)
         length_square = sphere.inner(direction, direction)
-        projections(columns_re, columns_im, direction, b_re, b_im)
-        for k in range(count):
-            linear[k] = 2.0 * (a_re[k] * b_re[k] + a_im[k] * b_im[k])
-            square[k] = b_re[k] * b_re[k] + b_im[k] * b_im[k]
+        for first in range(0, count, BLOCK):
+            b = slice(first, min(first + BLOCK, count))
+            _project_block(columns_re, columns_im, first, direction, b_re[b], b_im[b])
+            _parabola_block(a_re[b], a_im[b], b_re[b], b_im[b], linear[b], square[b])
 
         accepted = False
         lower = value
         for _ in range(line_search.MAX_TRIALS):
             # The direction is tangent, so the normalisation is exactly this.
             shrink = 1.0 / (1.0 + step * step * length_square)
-            for k in range(count):
-                trial[k] = (scores[k] + step * (linear[k] + step * square[k])) * shrink
-            lower = evaluate(kind, trial, weights, sharpness, level, slopes, terms)
+            if kind == SATURATING:
+                for first in range(0, count, BLOCK):
+                    b = slice(first, min(first + BLOCK, count))
+                    _trial_block(scores[b], linear[b], square[b], step, shrink, trial[b])
+                    _saturating_block(trial[b], weights[b], sharpness, level, slopes[b], terms[b])
+                lower = lane_sum(terms)
+            else:
+                _trial_block(scores, linear, square, step, shrink, trial)
+                lower = evaluate(kind, trial, weights, sharpness, level, slopes, terms)
             evaluations += 1
             if line_search.sufficient_decrease(value, lower, step, rate):
                 accepted = True
