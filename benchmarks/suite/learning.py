@@ -111,9 +111,10 @@ def _parts(data: Path, whole: float) -> Table:
         "A round of the MNIST network",
         ("part", "time", "share"),
         [(name, duration(max(part, 0.0)), f"{100 * part / whole:.0f} %") for name, part in parts.items()],
-        "What is missed is missed by the steps: their convolutions run near the peak, and halving a "
-        "PyTorch step's time, which they do, does not make a round five times as fast as one of Flower, nor "
-        "twice as fast as one of pfl with a process a core, which spends nearly all its time in such steps.",
+        "A step takes half the time of one with PyTorch's own layers, and its convolutions run near the "
+        "peak, so Flower and pfl with a process a core can be beaten by no more than steps allow. What is "
+        "lost beyond them is lost to the other core: a step takes a fifth longer while it is busy too, and a "
+        "round ends with the slower of the processes.",
     )
 
 
