@@ -550,6 +550,8 @@ class TestCommands:
         for figure, scale in (("fig9", "lite"), ("fig3", "smoke")):
             outcome = run("reproduce", figure, "--scale", scale, "--out", tmp_path)
             assert_refused(outcome, "holds fig3 at scale lite", f"not {figure} at scale {scale}", "--out")
+        (tmp_path / "provenance.json").write_text("{")
+        assert_refused(run("reproduce", "fig3", "--out", tmp_path), "provenance.json", "not JSON")
 
 
 class TestFigures:

@@ -111,10 +111,9 @@ def _parts(data: Path, whole: float) -> Table:
         "A round of the MNIST network",
         ("part", "time", "share"),
         [(name, duration(max(part, 0.0)), f"{100 * part / whole:.0f} %") for name, part in parts.items()],
-        "A step takes half the time of one with PyTorch's own layers, and its convolutions run near the "
-        "peak, so Flower and pfl with a process a core can be beaten by no more than steps allow. What is "
-        "lost beyond them is lost to the other core: a step takes a fifth longer while it is busy too, and a "
-        "round ends with the slower of the processes.",
+        "Flower and pfl take the same steps with PyTorch's own layers, whose convolutions run near the peak "
+        "already: that bounds what can be won from pfl with a process a core. What is lost beyond the steps "
+        "is lost to the other cores: processes slow each other down, and a round ends with the slowest.",
     )
 
 

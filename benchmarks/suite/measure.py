@@ -59,9 +59,7 @@ class Section:
         return made
 
 
-def in_turn(
-    sides: Mapping[str, Call], repeats: int = 7, at_least_s: float = 0.05, pause_s: float = 0.0
-) -> dict[str, list[float]]:
+def in_turn(sides: Mapping[str, Call], repeats: int = 7, at_least_s: float = 0.05) -> dict[str, list[float]]:
     """Seconds a call of every side, `repeats` times in turn after a first call that does not count.
 
     Short calls are repeated within a turn until they take `at_least_s`.
@@ -73,7 +71,6 @@ def in_turn(
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(repeats):
         for name, call in sides.items():
-            time.sleep(pause_s)
             seconds[name].append(timed(call, calls[name]))
     return seconds
 

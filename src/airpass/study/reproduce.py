@@ -203,7 +203,10 @@ def check_folder(out: Path, name: str, scale: str) -> None:
     path = out / "provenance.json"
     if not path.exists():
         return
-    found = json.loads(path.read_text())
+    try:
+        found = json.loads(path.read_text())
+    except ValueError:
+        raise InvalidInput(f"{path}: not JSON; delete it, or give another --out") from None
     held, at = found.get("study", name), found.get("scale", scale)
     if (held, at) != (name, scale):
         raise InvalidInput(
