@@ -267,7 +267,9 @@ class TestConjugateGradient:
         assert remainder_slope(along, rate / 2, 1e-3) < 1.1, "the halved gradient must fail"
 
     @pytest.mark.parametrize(("kind", "sharpness", "level"), OBJECTIVES)
-    @pytest.mark.parametrize(("size", "count"), [(1, 1), (1, 7), (4, 1), (3, 2), (10, 50)])
+    @pytest.mark.parametrize(
+        ("size", "count"), [(1, 1), (1, 7), (4, 1), (3, 2), (10, 50), (4, 2 * cg.BLOCK + 5)]
+    )
     def test_ends_on_the_sphere_at_a_stationary_point_no_higher_than_the_start(
         self, kind: int, sharpness: float, level: float, size: int, count: int
     ) -> None:

@@ -8,6 +8,7 @@ method do more on purpose, measure with `make bench` and move the bound.
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 import pytest
 
 from airpass import Scenario, design, select
@@ -67,3 +68,12 @@ def test_line_searches_begin_near_the_step_that_they_take() -> None:
         works.append(select(channels, scenario.weights, scenario.budget).work)
     found = total(works)
     assert found["iterations"] < found["evaluations"] <= 2 * found["iterations"]
+
+
+def test_a_crowd_takes_no_more_trials() -> None:
+    # The gradient grows with the number of devices: first steps meant for dozens of them would be cut
+    # back at the start of every stage, three evaluations an iteration instead of two.
+    rng = np.random.default_rng(2000)
+    channels = rng.standard_normal((16, 50_000)) + 1j * rng.standard_normal((16, 50_000))
+    work = select(channels, np.ones(50_000), 0.5 / np.log(2.0)).work
+    assert work["iterations"] < work["evaluations"] <= 2.3 * work["iterations"]

@@ -143,22 +143,36 @@ def _pull_block(slopes: Real, part: Real, pull: Real) -> None:
 
 
 @kernel
+def _gradient_block(
+    columns_re: Real,
+    columns_im: Real,
+    start: int,
+    slopes: Real,
+    a_re: Real,
+    a_im: Real,
+    scratch: Scratch,
+    out: Complex,
+) -> None:
+    """What the columns from `start` on, as many as there are slopes, add to `gradient`."""
+    flat_re = columns_re.reshape(-1)
+    flat_im = columns_im.reshape(-1)
+    count = columns_re.shape[1]
+    _pull_block(slopes, a_re, scratch.pull_re)
+    _pull_block(slopes, a_im, scratch.pull_im)
+    for i in range(out.size):
+        shift = i * count + start
+        out[i] += lane_product_sum(flat_re, flat_im, shift, scratch.pull_re, scratch.pull_im, 0, slopes.size)
+
+
+@kernel
 def gradient(
     columns_re: Real, columns_im: Real, slopes: Real, a_re: Real, a_im: Real, scratch: Scratch, out: Complex
 ) -> None:
     """Wirtinger gradient sum_k (df/dz_k) h_k h_k^H m, from the projections a_k = h_k^H m."""
-    count = slopes.size
-    pull_re = scratch.pull_re
-    pull_im = scratch.pull_im
     out[:] = 0.0
-    flat_re = columns_re.reshape(-1)
-    flat_im = columns_im.reshape(-1)
-    for start in range(0, count, BLOCK):
-        size = min(BLOCK, count - start)
-        _pull_block(slopes[start : start + size], a_re[start : start + size], pull_re)
-        _pull_block(slopes[start : start + size], a_im[start : start + size], pull_im)
-        for i in range(out.size):
-            out[i] += lane_product_sum(flat_re, flat_im, i * count + start, pull_re, pull_im, 0, size)
+    for start in range(0, slopes.size, BLOCK):
+        b = slice(start, min(start + BLOCK, slopes.size))
+        _gradient_block(columns_re, columns_im, start, slopes[b], a_re[b], a_im[b], scratch, out)
 
 
 @kernel
@@ -176,9 +190,57 @@ def _trial_block(scores: Real, linear: Real, square: Real, step: float, shrink: 
 
 
 @kernel
+def _advance_block(a: Real, b: Real, step: float, shrink: float) -> None:
+    for k in range(a.size):
+        a[k] = (a[k] + step * b[k]) * shrink
+
+
+@kernel
 def _negative(vector: Complex, out: Complex) -> None:
     for i in range(vector.size):
         out[i] = -vector[i]
+
+
+class Room(NamedTuple):
+    """What `minimise_in` works in, so that one descent after the other allocates nothing for its devices."""
+
+    a_re: Real  # projections of the current point on the columns; shape (K,), like all of these
+    a_im: Real
+    b_re: Real  # of the direction
+    b_im: Real
+    scores: Real  # z at the current point
+    linear: Real  # z(t) = (scores + t linear + t^2 square)/(1 + t^2 ||d||^2)
+    square: Real
+    trial: Real
+    slopes: Real
+    terms: Real
+    scratch: Scratch
+
+
+@kernel
+def new_room(count: int) -> Room:
+    """Room for K = `count`."""
+    return Room(
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        new_scratch(count),
+    )
+
+
+@kernel
+def enter(room: Room, columns_re: Real, columns_im: Real, point: Complex) -> None:
+    """Put the projections and scores of a point into the room."""
+    projections(columns_re, columns_im, point, room.a_re, room.a_im)
+    for k in range(room.scores.size):
+        room.scores[k] = room.a_re[k] * room.a_re[k] + room.a_im[k] * room.a_im[k]
 
 
 @kernel
@@ -200,26 +262,47 @@ def minimise(
     `tolerance` times its size. Returns the point, its value, the iterations, the number of
     objective evaluations, and why it ended. The objective never rises.
     """
+    room = new_room(columns_re.shape[1])
+    enter(room, columns_re, columns_im, start)
+    return minimise_in(
+        room,
+        columns_re,
+        columns_im,
+        kind,
+        weights,
+        sharpness,
+        level,
+        start,
+        first_step,
+        max_iterations,
+        tolerance,
+    )
+
+
+@kernel
+def minimise_in(
+    room: Room,
+    columns_re: Real,
+    columns_im: Real,
+    kind: int,
+    weights: Real,
+    sharpness: float,
+    level: float,
+    start: Complex,
+    first_step: float,
+    max_iterations: int,
+    tolerance: float,
+) -> tuple[Complex, float, int, int, int]:
+    """`minimise` in a room that `start` has entered."""
     count = columns_re.shape[1]
-    a_re = np.empty(count)
-    a_im = np.empty(count)
-    b_re = np.empty(count)
-    b_im = np.empty(count)
-    scores = np.empty(count)  # z at the current point
-    linear = np.empty(count)  # z(t) = (scores + t linear + t^2 square)/(1 + t^2 ||d||^2)
-    square = np.empty(count)
-    trial = np.empty(count)
-    slopes = np.empty(count)
-    terms = np.empty(count)
-    scratch = new_scratch(count)
+    a_re, a_im, b_re, b_im = room.a_re, room.a_im, room.b_re, room.b_im
+    scores, linear, square = room.scores, room.linear, room.square
+    trial, slopes, terms, scratch = room.trial, room.slopes, room.terms, room.scratch
 
     point = start.copy()
     grad = np.empty_like(point)
     new_grad = np.empty_like(point)
     direction = np.empty_like(point)
-    projections(columns_re, columns_im, point, a_re, a_im)
-    for k in range(count):
-        scores[k] = a_re[k] * a_re[k] + a_im[k] * a_im[k]
     value = evaluate(kind, scores, weights, sharpness, level, slopes, terms)
     evaluations = 1
     gradient(columns_re, columns_im, slopes, a_re, a_im, scratch, grad)
@@ -249,15 +332,16 @@ def minimise(
         for _ in range(line_search.MAX_TRIALS):
             # The direction is tangent, so the normalisation is exactly this.
             shrink = 1.0 / (1.0 + step * step * length_square)
-            if kind == SATURATING:
-                for first in range(0, count, BLOCK):
-                    b = slice(first, min(first + BLOCK, count))
-                    _trial_block(scores[b], linear[b], square[b], step, shrink, trial[b])
-                    _saturating_block(trial[b], weights[b], sharpness, level, slopes[b], terms[b])
-                lower = lane_sum(terms)
-            else:
+            if kind == SOFTMIN or count <= BLOCK:
                 _trial_block(scores, linear, square, step, shrink, trial)
                 lower = evaluate(kind, trial, weights, sharpness, level, slopes, terms)
+            else:  # a sum over the devices: what is only needed for it stays in cache
+                lower = 0.0
+                for first in range(0, count, BLOCK):
+                    b = slice(first, min(first + BLOCK, count))
+                    some = slice(0, b.stop - first)
+                    _trial_block(scores[b], linear[b], square[b], step, shrink, trial[some])
+                    lower += evaluate(kind, trial[some], weights[b], sharpness, level, slopes[b], terms[some])
             evaluations += 1
             if line_search.sufficient_decrease(value, lower, step, rate):
                 accepted = True
@@ -272,11 +356,6 @@ def minimise(
             # The slopes were overwritten by trials; the gradient itself is still current.
             continue
 
-        shrink = np.sqrt(1.0 / (1.0 + step * step * length_square))
-        for k in range(count):
-            a_re[k] = (a_re[k] + step * b_re[k]) * shrink
-            a_im[k] = (a_im[k] + step * b_im[k]) * shrink
-            scores[k] = trial[k]
         sphere.retract(point, direction, step, point)
         gain = value - lower
         value = lower
@@ -284,7 +363,14 @@ def minimise(
         if idle >= 2:
             return point, value, iteration + 1, evaluations, CONVERGED
 
-        gradient(columns_re, columns_im, slopes, a_re, a_im, scratch, new_grad)
+        shrink = 1.0 / (1.0 + step * step * length_square)
+        new_grad[:] = 0.0
+        for first in range(0, count, BLOCK):
+            b = slice(first, min(first + BLOCK, count))
+            _advance_block(a_re[b], b_re[b], step, np.sqrt(shrink))
+            _advance_block(a_im[b], b_im[b], step, np.sqrt(shrink))
+            _trial_block(scores[b], linear[b], square[b], step, shrink, scores[b])
+            _gradient_block(columns_re, columns_im, first, slopes[b], a_re[b], a_im[b], scratch, new_grad)
         sphere.project(point, new_grad, new_grad)
         new_square = sphere.inner(new_grad, new_grad)
         sphere.transport(point, grad, grad)

@@ -26,6 +26,10 @@ from airpass.optim.schedules import grow, shrink
 from airpass.optim.types import Complex, Real
 from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant_eigenvector, random_beams
 
+# The surrogate is a sum over the devices, and so is its gradient: beyond this many, a first step that is
+# not shortened in proportion is cut back at the start of every stage.
+MANY = 1_000
+
 
 @dataclass(frozen=True)
 class HrmcOptions:
@@ -64,14 +68,12 @@ class HrmcOptions:
 
 
 @kernel
-def reweights(scores: Real, sharpness: float, floor: float) -> Real:
+def reweights(scores: Real, sharpness: float, floor: float, out: Real) -> None:
     """w_k = 1/(v_k + eps_w) with the softplus violation v_k of eq. (33): eq. (41)."""
-    result = np.empty(scores.size)
     for k in range(scores.size):
         t = sharpness * (1.0 - scores[k])
         softplus = max(t, 0.0) + np.log1p(np.exp(-abs(t)))
-        result[k] = 1.0 / (softplus / sharpness + floor)
-    return result
+        out[k] = 1.0 / (softplus / sharpness + floor)
 
 
 @kernel
@@ -110,13 +112,16 @@ def _algorithm_1(
     """Algorithm 1 from one start: beam, count, weakest score; stages, iterations, evaluations."""
     searched = start.copy()  # line 1
     weights = np.ones(columns_re.shape[1])  # line 3
+    room = cg.new_room(columns_re.shape[1])
+    cg.enter(room, columns_re, columns_im, searched)
     iterations = 0
     evaluations = 0
     stages = 0
     previous_count = -1
     previous_weakest = 0.0
     while stages < max_stages:  # line 4
-        searched, _, used, tried, _ = cg.minimise(  # line 5
+        searched, _, used, tried, _ = cg.minimise_in(  # line 5
+            room,
             columns_re,
             columns_im,
             cg.SATURATING,
@@ -131,19 +136,20 @@ def _algorithm_1(
         stages += 1
         iterations += used
         evaluations += tried
-        scores = cg.squares(columns_re, columns_im, searched)
-        count, weakest = _tally(scores)
+        # Anew: along a descent they gather rounding errors.
+        cg.enter(room, columns_re, columns_im, searched)
+        count, weakest = _tally(room.scores)
         # line 8: the surrogate is at its sharpest and the feasible set has settled.
         if sharpness == sharpness_max and level == level_min:
             settled = abs(weakest - previous_weakest) <= 1e-3 * abs(weakest)
             if count == previous_count and settled:
                 break
         previous_count, previous_weakest = count, weakest
-        weights = reweights(scores, sharpness, reweight_floor)  # line 6
+        reweights(room.scores, sharpness, reweight_floor, weights)  # line 6
         sharpness = grow(sharpness, sharpness_growth, sharpness_max)  # line 7
         level = shrink(level, 1.0 / level_shrink, level_min)
 
-    scores = cg.squares(columns_re, columns_im, searched)
+    scores = room.scores
     searched_count, searched_weakest = _tally(scores)  # line 9
     active = np.flatnonzero(scores >= 1.0 - margin)  # line 10
     if active.size == 0:  # lines 11, 15
@@ -180,6 +186,7 @@ def search(effective: Complex, options: HrmcOptions, rng: np.random.Generator, r
     """Algorithm 1 from every start; the beam with most devices, then the best weakest score."""
     columns_re = np.ascontiguousarray(effective.real)
     columns_im = np.ascontiguousarray(effective.imag)
+    initial_step = float(options.initial_step) * min(1.0, MANY / effective.shape[1])
     starts = [dominant_eigenvector(effective)]
     starts += list(random_beams(options.starts - 1, effective.shape[0], rng))
 
@@ -197,7 +204,7 @@ def search(effective: Complex, options: HrmcOptions, rng: np.random.Generator, r
             float(options.reweight_floor),
             float(options.margin),
             float(options.margin_temperature),
-            float(options.initial_step),
+            initial_step,
             options.stage_iterations,
             options.max_stages,
             float(options.tolerance),
