@@ -13,7 +13,7 @@ import time
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow.parquet
@@ -28,6 +28,7 @@ from airpass import InvalidInput, Scenario, aircomp, design, train
 from airpass.learning import aggregation, datasets, download, models
 from airpass.learning.client import FlatModel, Images, LocalWork, Trainer, Watched, every
 from airpass.learning.partition import PartitionOptions, partition
+from airpass.learning.pool import Pool, groups
 from airpass.learning.training import TrainingRun, TrainOptions, _fixed, prepare
 from command_line import assert_refused
 
@@ -594,11 +595,33 @@ def test_a_killed_run_resumes_to_the_same_numbers(tmp_path: Path, how: signal.Si
         assert (cut / name).stat().st_size > 5000
 
 
+@given(st.integers(0, 200), st.integers(1, 16))
+def test_work_is_handed_out_in_order_and_ever_smaller_parts(count: int, workers: int) -> None:
+    parts = groups(range(count), workers)
+    assert [task for part in parts for task in part] == list(range(count))
+    sizes = [len(part) for part in parts]
+    assert sizes == sorted(sizes, reverse=True)
+    # Whoever is last waits for one task at most, if all take the same time; nobody starts with too much.
+    assert all(size == 1 for size in sizes[-workers:])
+    assert not sizes or sizes[0] <= -(-count // workers)
+
+
+def test_shared_memory_is_given_back() -> None:
+    pool = Pool(cast(Any, int), 2)
+    state = np.arange(5, dtype=np.float32)
+    board = pool._share(state, 3)
+    assert board.shape == (4, 5)
+    np.testing.assert_array_equal(board[0], state)
+    folder = pool._path.parent
+    assert folder.exists()
+    pool.close()
+    assert not folder.exists()
+
+
 ORPHANS = """
 import os, time
-from functools import partial
 from airpass.learning.pool import Pool
-pool = Pool(partial(int), 2)
+pool = Pool(int, 2)
 print(*{pool._executor.submit(os.getpid).result() for _ in range(20)}, flush=True)
 time.sleep(60)
 """

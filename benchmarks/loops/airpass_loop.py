@@ -7,7 +7,6 @@ BEGAN = time.perf_counter()
 from functools import partial  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-import numpy as np  # noqa: E402
 import torch  # noqa: E402
 import workload  # noqa: E402
 
@@ -37,9 +36,8 @@ def main() -> None:
     ends = []
     with Pool(make, min(processors(), told.clients)) as pool:
         for number in range(told.rounds):
-            results = pool.updates(state, number, range(told.clients))
+            changes, _ = pool.updates(state, number, range(told.clients))
             with one_blas_thread():
-                changes = np.stack([change for change, _ in results])
                 state = state + weighted_mean(changes, scenario.weights)
             ends.append(time.perf_counter())
     workload.report("airpass", airpass.__version__, BEGAN, ends, {"state": torch.from_numpy(state)})

@@ -15,9 +15,9 @@ import torch
 
 from airpass import TrainOptions
 from airpass.errors import InvalidInput
-from airpass.learning.aggregation import weighted_mean
+from airpass.learning.aggregation import Float32, weighted_mean
 from airpass.learning.download import stored_path
-from airpass.learning.pool import Pool
+from airpass.learning.pool import Pool, _board
 from airpass.learning.training import _trainer
 from airpass.processes import one_blas_thread, processors
 from suite.limits import Step, peak_of_all_cores
@@ -74,9 +74,18 @@ def _measure(side: str, told: dict[str, Any]) -> dict[str, Any]:
     return report
 
 
-def _echo(own: Any, state: Any, _: int, devices: Sequence[int]) -> list[Any]:
+def _echo(path: Path, entries: int, tasks: Sequence[tuple[int, int]]) -> list[float]:
     """The traffic of a round without its work."""
-    return [(state + device, 0.0) for device in devices]
+    board = _board(path, entries)
+    for row, device in tasks:
+        board[row] = board[0] + device
+    return [0.0] * len(tasks)
+
+
+def _traffic(pool: Pool, state: Float32) -> None:
+    """A round of `_echo`, as `Pool.updates` does it."""
+    pool._share(state, 10)
+    pool._spread(partial(_echo, pool._path, state.size), list(enumerate(range(10), 1)))
 
 
 def _parts(data: Path, whole: float) -> Table:
@@ -95,7 +104,7 @@ def _parts(data: Path, whole: float) -> Table:
 
     alone = statistics.median(in_turn({"": steps})[""])
     with Pool(make, processors()) as pool:
-        sent = statistics.median(in_turn({"": lambda: pool._spread(_echo, range(10), state, 0)})[""])
+        sent = statistics.median(in_turn({"": lambda: _traffic(pool, state)})[""])
     changes = np.stack([state] * 10)
     with one_blas_thread():
         averaged = statistics.median(in_turn({"": lambda: weighted_mean(changes, np.ones(10))})[""])

@@ -286,9 +286,7 @@ class _Run:
         if not devices:  # nobody can send: the global model stays
             self.since.append((nan, nan, nan))
             return
-        results = pool.updates(self.state, self.round, devices)
-        updates = np.stack([update for update, _ in results])
-        losses = np.array([loss for _, loss in results])
+        updates, losses = pool.updates(self.state, self.round, devices)
         with one_blas_thread():  # others would wait for work at full speed, and keep the devices from a core
             if link is None:
                 change, predicted, measured = weighted_mean(updates, self.scenario.weights), 0.0, 0.0
