@@ -25,7 +25,8 @@ _WITH_KERNELS = (
     "selection/*.py",
     "geometry/*.py",
     "designs/*.py",
-    "learning/conv_pool.py",
+    "learning/conv_*.py",
+    "learning/max_pool.py",
 )
 
 

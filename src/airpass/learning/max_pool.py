@@ -1,0 +1,59 @@
+"""2 x 2 max-pooling and ReLU in one pass. Arrays are (image, row, column, channel)."""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from airpass.optim.jit import kernel
+from airpass.optim.types import Single
+
+Places: TypeAlias = NDArray[np.int32]  # where in its window a maximum was: 0 to 3, or DEAD
+Flat: TypeAlias = NDArray[np.int32]
+DEAD = 4  # no gradient passes: ReLU cut it off
+
+
+@kernel
+def _keep(v0: Any, v1: Any, v2: Any, v3: Any) -> Any:
+    """ReLU of the largest, and its place: the first one of equals, and what is not a number wins, as
+    PyTorch has it."""
+    best, place = v0, np.int32(0)
+    larger = (v1 > best) | np.isnan(v1)
+    place = np.int32(1) if larger else place
+    best = v1 if larger else best
+    larger = (v2 > best) | np.isnan(v2)
+    place = np.int32(2) if larger else place
+    best = v2 if larger else best
+    larger = (v3 > best) | np.isnan(v3)
+    place = np.int32(3) if larger else place
+    best = v3 if larger else best
+    cut = best <= np.float32(0.0)
+    return np.float32(0.0) if cut else best, np.int32(DEAD) if cut else place
+
+
+@kernel
+def pool(full: Single, pooled: Single, places: Places) -> None:
+    """Max-pooling and ReLU."""
+    images, rows, columns, channels = pooled.shape
+    for n in range(images):
+        for i in range(rows):
+            for j in range(columns):
+                y0, y1 = full[n, 2 * i, 2 * j], full[n, 2 * i, 2 * j + 1]
+                y2, y3 = full[n, 2 * i + 1, 2 * j], full[n, 2 * i + 1, 2 * j + 1]
+                out, place = pooled[n, i, j], places[n, i, j]
+                for c in range(channels):
+                    out[c], place[c] = _keep(y0[c], y1[c], y2[c], y3[c])
+
+
+@kernel
+def unpool(gradient: Single, places: Places, full: Single) -> None:
+    """The gradient before max-pooling and ReLU."""
+    images, rows, columns, channels = gradient.shape
+    for n in range(images):
+        for i in range(rows):
+            for j in range(columns):
+                g, place = gradient[n, i, j], places[n, i, j]
+                for k in range(4):  # a loop over channels for each, as LLVM vectorises loops of one store
+                    y = full[n, 2 * i + k // 2, 2 * j + k % 2]
+                    for c in range(channels):
+                        y[c] = g[c] if place[c] == k else np.float32(0.0)
