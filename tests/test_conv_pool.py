@@ -50,37 +50,63 @@ def test_like_the_three_layers(
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("channels", [1, 2, 16])
-def test_the_first_of_equals_takes_the_gradient(channels: int) -> None:
+# One of each way that a layer goes: in registers, by Winograd's algorithm, by the library.
+WAYS = [(1, 8), (16, 16), (2, 3)]
+
+
+@pytest.mark.parametrize(("channels", "filters"), WAYS)
+def test_the_first_of_equals_takes_the_gradient(channels: int, filters: int) -> None:
     # With weights zero all of a window equals the bias: PyTorch sends its gradient to the first place.
-    layer = ConvPoolReLU(channels, 1)
+    layer = ConvPoolReLU(channels, filters)
     with torch.no_grad():
         layer.weight.zero_()
         assert layer.bias is not None
         layer.bias.fill_(1.0)
     x = torch.arange(16.0 * channels).reshape(1, channels, 4, 4)
-    slopes = torch.ones(1, 1, 2, 2)
+    slopes = torch.ones(1, filters, 2, 2)
     ours, theirs = results(layer, x, slopes), results(plain(layer), x, slopes)
-    assert ours[0].tolist() == [[[[1.0, 1.0], [1.0, 1.0]]]]
+    assert torch.equal(ours[0], torch.ones(1, filters, 2, 2))
     for one, other in zip(ours, theirs, strict=True):
         torch.testing.assert_close(one, other, rtol=0.0, atol=0.0)
 
 
-def test_nothing_passes_where_relu_cuts() -> None:
-    layer = ConvPoolReLU(1, 3)
+def test_equals_stay_equal_in_even_parts_of_an_image() -> None:
+    # Where all channels are constant the transform of a patch has one entry that is not zero, from which
+    # all four outputs follow: the first must take the gradient, as in images with an empty background.
+    torch.manual_seed(0)
+    layer = ConvPoolReLU(16, 16)
+    x = torch.randn(1, 16, 1, 1).expand(1, 16, 8, 8).contiguous().requires_grad_()
+    slopes = torch.zeros(1, 16, 4, 4)
+    slopes[:, :, 1:3, 1:3] = 1.0  # not at the borders, where the padding begins
+    for one, other in zip(results(layer, x, slopes), results(plain(layer), x, slopes), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_a_change_before_the_backward_pass_is_noticed() -> None:
+    layer = ConvPoolReLU(16, 16)
+    out = layer(torch.randn(1, 16, 4, 4)).sum()
+    with torch.no_grad():
+        layer.weight.add_(1.0)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.backward()
+
+
+@pytest.mark.parametrize(("channels", "filters"), WAYS)
+def test_nothing_passes_where_relu_cuts(channels: int, filters: int) -> None:
+    layer = ConvPoolReLU(channels, filters)
     with torch.no_grad():
         layer.weight.zero_()
         assert layer.bias is not None
         layer.bias.fill_(-1.0)
-    out, weights, bias = results(layer, torch.randn(2, 1, 6, 6), torch.ones(2, 3, 3, 3))
+    out, weights, bias = results(layer, torch.randn(2, channels, 6, 6), torch.ones(2, filters, 3, 3))
     assert not out.any()
     assert not weights.any()
     assert not bias.any()
 
 
-@pytest.mark.parametrize("channels", [1, 2])
-def test_what_is_not_a_number_stays_so(channels: int) -> None:
-    layer = ConvPoolReLU(channels, 3)
+@pytest.mark.parametrize(("channels", "filters"), WAYS)
+def test_what_is_not_a_number_stays_so(channels: int, filters: int) -> None:
+    layer = ConvPoolReLU(channels, filters)
     for row, column in ((0, 0), (2, 3), (5, 5)):
         x = torch.randn(1, channels, 6, 6)
         x[0, 0, row, column] = torch.nan

@@ -121,8 +121,9 @@ def _parts(data: Path, whole: float) -> Table:
         ("part", "time", "share"),
         [(name, duration(max(part, 0.0)), f"{100 * part / whole:.0f} %") for name, part in parts.items()],
         "Flower and pfl take the same steps with PyTorch's own layers, whose convolutions run near the peak "
-        "already: that bounds what can be won from pfl with a process a core. What is lost beyond the steps "
-        "is lost to the other cores: processes slow each other down, and a round ends with the slowest.",
+        "already: from pfl with a process a core only so much can be won as the fused layers save. What is "
+        "lost beyond the steps is lost to the other cores: processes slow each other down, and a round ends "
+        "with the slowest.",
     )
 
 
@@ -200,9 +201,9 @@ def run() -> Section:
                 bounds,
                 f"The peak is that of products of matrices on all cores at once, {peak / 1e9:.0f} GFLOP/s. "
                 "The last columns are the ratios of a program that ran all of a round at that peak: dense "
-                "convolutions, no pooling, no data to fetch, nothing sent between processes. The sparse "
-                "backward pass spares a part of the dense work. *Distance to the limit* says where the time "
-                "of a step goes.",
+                "convolutions, no pooling, no data to fetch, nothing sent between processes. The fused "
+                "layers of the MNIST network spare a part of the dense work. *Distance to the limit* says "
+                "where the time of a step goes.",
             ),
         ],
     )

@@ -14,7 +14,7 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from airpass.learning.max_pool import DEAD, Flat, Places
+from airpass.learning.max_pool import DEAD, Flat, Places, emit_largest
 from airpass.optim.jit import kernel
 from airpass.optim.types import Single
 from airpass.optim.vector_code import VectorCode, contiguous
@@ -31,7 +31,6 @@ def _pooled_row_typing(
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emit = VectorCode(context, builder, types.float32, LANES)
-        whole = VectorCode(context, builder, types.int32, LANES)
         padded, weights, bias, pooled, places = (
             emit.data(args[k], signature.args[k]) for k in (0, 3, 4, 5, 6)
         )
@@ -45,24 +44,14 @@ def _pooled_row_typing(
             patch = _patch(emit, builder, padded, builder.add(x, builder.shl(j, j.type(1))), width)
             taps = [emit.load(weights, builder.add(c, builder.mul(filters, j.type(k)))) for k in range(9)]
             start = emit.load(bias, c)
-            best, place = None, whole.spread(whole.scalar(0))
+            values = []
             for q in range(4):
                 value = start
                 for k in range(9):
                     value = emit.fma(patch[q // 2 + k // 3][q % 2 + k % 3], taps[k], value)
-                if best is None:
-                    best = value
-                    continue
-                # What is not a number wins, as PyTorch has it.
-                larger = builder.or_(
-                    builder.fcmp_ordered(">", value, best), builder.fcmp_unordered("uno", value, value)
-                )
-                best = builder.select(larger, value, best)
-                place = builder.select(larger, whole.spread(whole.scalar(q)), place)
-            cut = builder.fcmp_ordered("<=", best, emit.zero())
+                values.append(value)
             at = builder.add(builder.add(y, builder.mul(j, filters)), c)
-            emit.store(builder.select(cut, emit.zero(), best), pooled, at)
-            whole.store(builder.select(cut, whole.spread(whole.scalar(DEAD)), place), places, at)
+            emit_largest(context, builder, values, pooled, places, at)
         return context.get_dummy_value()
 
     n = types.intp

@@ -93,6 +93,12 @@ def _list_alive(
 
 
 @kernel
+def _add_alive(gradient: Single, places: Places, out: Single) -> None:
+    for c in range(out.size):
+        out[c] += gradient[c] if places[c] != DEAD else np.float32(0.0)
+
+
+@kernel
 def sparse_gradient(
     padded: Single,
     gradient: Single,
@@ -118,10 +124,11 @@ def sparse_gradient(
     ends = np.empty(filters, np.int64)
     for n in range(images):
         _list_alive(gradient[n], places[n], width, channels, offsets, factors, ends)
+        for i in range(rows):
+            for j in range(columns):
+                _add_alive(gradient[n, i, j], places[n, i, j], to_bias)
         for c in range(filters):
             first, last = c * room, ends[c]
-            for e in range(first, last):
-                to_bias[c] += factors[e]
             for r in range(3):
                 for t in range(0, row, RUN):
                     here = n * size + r * width + t

@@ -3,10 +3,12 @@
 from typing import Any, TypeAlias
 
 import numpy as np
+from numba.core import types
 from numpy.typing import NDArray
 
 from airpass.optim.jit import kernel
 from airpass.optim.types import Single
+from airpass.optim.vector_code import VectorCode
 
 Places: TypeAlias = NDArray[np.int32]  # where in its window a maximum was: 0 to 3, or DEAD
 Flat: TypeAlias = NDArray[np.int32]
@@ -57,3 +59,20 @@ def unpool(gradient: Single, places: Places, full: Single) -> None:
                     y = full[n, 2 * i + k // 2, 2 * j + k % 2]
                     for c in range(channels):
                         y[c] = g[c] if place[c] == k else np.float32(0.0)
+
+
+def emit_largest(context: Any, builder: Any, values: list[Any], pooled: Any, places: Any, at: Any) -> None:
+    """Code that stores at `at` what `pool` keeps of four vectors of floats."""
+    lanes = values[0].type.count
+    emit = VectorCode(context, builder, types.float32, lanes)
+    whole = VectorCode(context, builder, types.int32, lanes)
+    best, place = values[0], whole.spread(whole.scalar(0))
+    for q in range(1, 4):
+        larger = builder.or_(
+            builder.fcmp_ordered(">", values[q], best), builder.fcmp_unordered("uno", values[q], values[q])
+        )
+        best = builder.select(larger, values[q], best)
+        place = builder.select(larger, whole.spread(whole.scalar(q)), place)
+    cut = builder.fcmp_ordered("<=", best, emit.zero())
+    emit.store(builder.select(cut, emit.zero(), best), pooled, at)
+    whole.store(builder.select(cut, whole.spread(whole.scalar(DEAD)), place), places, at)
