@@ -50,6 +50,35 @@ def test_like_the_three_layers(
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(("channels", "filters"), [(16, 16), (16, 32), (32, 16), (48, 32)])
+@pytest.mark.parametrize(("images", "side"), [(0, 4), (1, 2), (3, 14)])
+@pytest.mark.parametrize("last", [False, True])
+def test_many_channels_like_the_three_layers(
+    channels: int, filters: int, images: int, side: int, last: bool
+) -> None:
+    torch.manual_seed(channels + filters + side)
+    layer = ConvPoolReLU(channels, filters)
+    x = torch.randn(images, channels, side, side)
+    if last:
+        x = x.contiguous(memory_format=torch.channels_last)
+        layer.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+    x.requires_grad_()
+    slopes = torch.randn(images, filters, side // 2, side // 2)
+    for ours, theirs in zip(results(layer, x, slopes), results(plain(layer), x, slopes), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-4)
+
+
+def test_whatever_the_default_type() -> None:
+    layer = ConvPoolReLU(16, 16)
+    x = torch.randn(1, 16, 4, 4)
+    expected = layer(x)
+    torch.set_default_dtype(torch.float64)
+    try:
+        assert torch.equal(layer(x), expected)
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 # One of each way that a layer goes: in registers, by Winograd's algorithm, by the library.
 WAYS = [(1, 8), (16, 16), (2, 3)]
 

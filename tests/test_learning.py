@@ -13,7 +13,7 @@ import time
 from dataclasses import asdict, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet
@@ -601,28 +601,43 @@ def test_work_is_handed_out_in_order_and_ever_smaller_parts(count: int, workers:
     assert [task for part in parts for task in part] == list(range(count))
     sizes = [len(part) for part in parts]
     assert sizes == sorted(sizes, reverse=True)
-    # Whoever is last waits for one task at most, if all take the same time; nobody starts with too much.
+    # At the end one at a time, so that nobody waits for long; at the start half of an even share.
     assert all(size == 1 for size in sizes[-workers:])
-    assert not sizes or sizes[0] <= -(-count // workers)
+    assert not sizes or sizes[0] == -(-count // (2 * workers))
 
 
-def test_shared_memory_is_given_back() -> None:
-    pool = Pool(cast(Any, int), 2)
+class Adder:
+    """A trainer whose updates say where they come from."""
+
+    def update(
+        self, start: np.ndarray, samples: int, round_number: int, device: int
+    ) -> tuple[np.ndarray, float]:
+        return start + np.float32(100 * round_number + samples), float(device)
+
+
+def adder() -> Any:
+    return Adder(), [10 * device for device in range(20)]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_updates_come_in_order(workers: int) -> None:
     state = np.arange(5, dtype=np.float32)
-    board = pool._share(state, 3)
-    assert board.shape == (4, 5)
-    np.testing.assert_array_equal(board[0], state)
-    folder = pool._path.parent
-    assert folder.exists()
-    pool.close()
-    assert not folder.exists()
+    with Pool(adder, workers) as pool:
+        for number, devices in enumerate(([3, 1, 4, 15, 9, 2, 6], [5], [], [8, 7])):
+            found, losses = pool.updates(state, number, devices)
+            expected = [state + 100 * number + 10 * device for device in devices]
+            np.testing.assert_array_equal(found, np.reshape(expected, (len(devices), 5)))
+            assert losses.tolist() == devices
+        folder = Path(pool._folder.name) if workers > 1 else None
+        assert folder is None or folder.exists()
+    assert folder is None or not folder.exists()
 
 
 ORPHANS = """
 import os, time
 from airpass.learning.pool import Pool
 pool = Pool(int, 2)
-print(*{pool._executor.submit(os.getpid).result() for _ in range(20)}, flush=True)
+print(pool._folder.name, *{pool._executor.submit(os.getpid).result() for _ in range(20)}, flush=True)
 time.sleep(60)
 """
 
@@ -630,8 +645,9 @@ time.sleep(60)
 def test_workers_end_with_the_main_process() -> None:
     process = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    workers = [int(pid) for pid in process.stdout.readline().split()]
+    folder, *workers = process.stdout.readline().split()
     assert workers
+    assert Path(folder).exists()
     process.kill()
     process.wait()
     process.stdout.close()
@@ -640,6 +656,7 @@ def test_workers_end_with_the_main_process() -> None:
             break
         time.sleep(0.1)
     assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
+    assert not Path(folder).exists()
 
 
 @pytest.mark.parametrize(

@@ -289,6 +289,13 @@ class TestConjugateGradient:
         _, more, *_ = problem.minimise(cg.SATURATING, 10.0, 0.08, iterations + 7)
         assert more <= fewer
 
+    def test_hills_of_a_crowd_are_summed_in_blocks(self) -> None:
+        problem = Problem(3, 2 * cg.BLOCK + 5, 8, 0.5)
+        beam, value, *_ = problem.minimise(cg.HILL, 1.0, 0.5)
+        expected = np.sum(problem.weights / (0.5 + problem.scores(beam) ** 2))
+        assert math.isclose(value, expected, rel_tol=1e-9)
+        assert value < np.sum(problem.weights / (0.5 + problem.scores(problem.start) ** 2))
+
     def test_the_margin_of_one_column_is_reached_by_matching_it(self) -> None:
         # max |h^H m|^2 over the sphere is ||h||^2, by Cauchy and Schwarz.
         problem = Problem(6, 1, 6)

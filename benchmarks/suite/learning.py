@@ -5,7 +5,6 @@ import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,8 +15,10 @@ import torch
 from airpass import TrainOptions
 from airpass.errors import InvalidInput
 from airpass.learning.aggregation import Float32, weighted_mean
+from airpass.learning.client import Trainer
 from airpass.learning.download import stored_path
-from airpass.learning.pool import Pool, _board
+from airpass.learning.partition import Indices
+from airpass.learning.pool import Make, Own, Pool
 from airpass.learning.training import _trainer
 from airpass.processes import one_blas_thread, processors
 from suite.limits import Step, peak_of_all_cores
@@ -74,52 +75,63 @@ def _measure(side: str, told: dict[str, Any]) -> dict[str, Any]:
     return report
 
 
-def _echo(path: Path, entries: int, tasks: Sequence[tuple[int, int]]) -> list[float]:
-    """The traffic of a round without its work."""
-    board = _board(path, entries)
-    for row, device in tasks:
-        board[row] = board[0] + device
-    return [0.0] * len(tasks)
+class _Echo(Trainer):
+    """A trainer that takes no steps: the traffic of a round without its work."""
+
+    def update(
+        self, start: Float32, samples: Indices, round_number: int, device: int
+    ) -> tuple[Float32, float]:
+        """As a trainer's."""
+        return start + np.float32(device), 0.0
 
 
-def _traffic(pool: Pool, state: Float32) -> None:
-    """A round of `_echo`, as `Pool.updates` does it."""
-    pool._share(state, 10)
-    pool._spread(partial(_echo, pool._path, state.size), list(enumerate(range(10), 1)))
+def _echo(make: Make) -> Own:
+    trainer, samples = make()
+    trainer.__class__ = _Echo
+    return trainer, samples
 
 
-def _parts(data: Path, whole: float) -> Table:
-    """Where a round of the MNIST network goes."""
+def _parts(data: Path) -> Table:
+    """Where a round of the MNIST network goes, its parts in turn with the whole."""
     options = TrainOptions(test_images=1, probe_images=1).filled("mnist")
     make = partial(_trainer, "mnist", data.parent, options, 0, 10)
     trainer, samples = make()
     torch.set_num_threads(1)
     state, share = trainer.flat.read(), 10 // processors()
     rounds = iter(range(10_000))
+    changes = np.stack([state] * 10)
 
     def steps() -> None:
         number = next(rounds)
         for device in range(share):
             trainer.update(state, samples[device], number, device)
 
-    alone = statistics.median(in_turn({"": steps})[""])
-    with Pool(make, processors()) as pool:
-        sent = statistics.median(in_turn({"": lambda: _traffic(pool, state)})[""])
-    changes = np.stack([state] * 10)
-    with one_blas_thread():
-        averaged = statistics.median(in_turn({"": lambda: weighted_mean(changes, np.ones(10))})[""])
-    rest = whole - alone - sent - averaged
-    parts = {
-        f"steps of a process's {share} devices, running alone": alone,
-        "models and updates sent between processes": sent,
-        "averaging": averaged,
-        "the rest: processes that wait for one another, or slow each other down": rest,
-        "a round, as compared": whole,
-    }
+    def average() -> None:
+        with one_blas_thread():
+            weighted_mean(changes, np.ones(10))
+
+    with Pool(make, processors()) as pool, Pool(partial(_echo, make), processors()) as idle:
+
+        def whole() -> None:
+            pool.updates(state, next(rounds), range(10))
+            average()
+
+        calls = {
+            f"steps of a process's {share} devices, running alone": steps,
+            "models and updates sent between processes": lambda: idle.updates(state, 0, range(10)),
+            "averaging": average,
+            "a round": whole,
+        }
+        parts = {name: statistics.median(times) for name, times in in_turn(calls, 15).items()}
+    together = parts.pop("a round")
+    parts["the rest: processes that wait for one another, or slow each other down"] = together - sum(
+        parts.values()
+    )
+    parts["a round"] = together
     return Table(
         "A round of the MNIST network",
         ("part", "time", "share"),
-        [(name, duration(max(part, 0.0)), f"{100 * part / whole:.0f} %") for name, part in parts.items()],
+        [(name, duration(part), f"{100 * part / together:.0f} %") for name, part in parts.items()],
         "Flower and pfl take the same steps with PyTorch's own layers, whose convolutions run near the peak "
         "already: from pfl with a process a core only so much can be won as the fused layers save. What is "
         "lost beyond the steps is lost to the other cores: processes slow each other down, and a round ends "
@@ -188,7 +200,7 @@ def run() -> Section:
                 ("network", "side", "rounds/s", "to the end of the first round", "whole run"),
                 rows,
             ),
-            _parts(stored_path("mnist"), statistics.median(comparisons[0].seconds["airpass"])),
+            _parts(stored_path("mnist")),
             Table(
                 "How far it could go",
                 (

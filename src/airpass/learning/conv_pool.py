@@ -1,8 +1,8 @@
 """Convolution (3 x 3, same padding), 2 x 2 max-pooling and ReLU as one layer on the processor.
 
-One-channel images are convolved and pooled in registers. With 16 input channels, or a multiple, products are
-saved by Winograd's algorithm, and backward only places that pass a gradient are followed. Everything else
-goes by the library's convolutions; only pooling and ReLU are fused.
+One-channel images are convolved and pooled in registers. With channels and filters in multiples of 16,
+products are saved by Winograd's algorithm, and backward only places that pass a gradient are followed.
+Everything else goes by the library's convolutions; only pooling and ReLU are fused.
 """
 
 from typing import Any, cast
@@ -37,7 +37,7 @@ def _padded(x: torch.Tensor) -> Single:
 
 def _zeros(shape: tuple[int, ...]) -> Single:
     # PyTorch begins arrays with a cache line, NumPy does not: a sixth of the time of the sparse gradient.
-    return torch.zeros(shape).numpy()
+    return torch.zeros(shape, dtype=torch.float32, device="cpu").numpy()
 
 
 class _Fused(torch.autograd.Function):
@@ -46,8 +46,9 @@ class _Fused(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         images, channels, rows, columns = x.shape
-        pooled = torch.empty(images, rows // 2, columns // 2, len(weight)).numpy()
-        ctx.places = torch.empty(pooled.shape, dtype=torch.int32).numpy()
+        shape = (images, rows // 2, columns // 2, len(weight))
+        pooled = torch.empty(shape, dtype=torch.float32, device="cpu").numpy()
+        ctx.places = torch.empty(shape, dtype=torch.int32, device="cpu").numpy()
         even = rows % 2 == columns % 2 == 0
         ctx.single = (
             even and channels == 1 and len(weight) % conv_single.LANES == 0 and not ctx.needs_input_grad[0]

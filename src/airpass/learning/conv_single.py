@@ -27,7 +27,8 @@ LANES = 8
 def _pooled_row_typing(
     typingctx: Any, padded: Any, x: Any, width: Any, weights: Any, bias: Any, pooled: Any, places: Any, y: Any
 ) -> Any:
-    contiguous(padded, weights, bias, pooled, places)
+    contiguous(types.float32, padded, weights, bias, pooled)
+    contiguous(types.int32, places)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emit = VectorCode(context, builder, types.float32, LANES)
@@ -69,7 +70,8 @@ def _gradient_row_typing(
     filters: Any,
     sums: Any,
 ) -> Any:
-    contiguous(padded, gradient, places, sums)
+    contiguous(types.float32, padded, gradient, sums)
+    contiguous(types.int32, places)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emit = VectorCode(context, builder, types.float32, LANES)

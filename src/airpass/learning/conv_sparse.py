@@ -34,7 +34,8 @@ def _follow_typing(
     first: Any,
     last: Any,
 ) -> Any:
-    contiguous(padded, to_padded, weights, to_weights, offsets, factors)
+    contiguous(types.float32, padded, to_padded, weights, to_weights, factors)
+    contiguous(types.int32, offsets)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emit = VectorCode(context, builder, types.float32, LANES)

@@ -3,7 +3,8 @@
 The four outputs that a pooled entry is the largest of come from one 4 x 4 patch d of the input. With
 transforms of additions only, they are A^T [(G g G^T) * (B^T d B)] A, where * is entry by entry: 16 products
 for each pair of channel and filter instead of 36 (A. Lavin and S. Gray, "Fast algorithms for convolutional
-neural networks", CVPR 2016). The products of a group of patches are 16 products of matrices.
+neural networks", CVPR 2016). The products of a group of patches are 16 products of matrices. An infinite
+input gives what is not a number, as differences of inputs are formed.
 
 Arrays are flat, of shape (image, row, column, channel), images padded by one on every side.
 """
@@ -31,7 +32,7 @@ GROUP = 2 * PATCHES  # patches whose transforms stay in the nearest cache
 def _transform_typing(
     typingctx: Any, padded: Any, x: Any, width: Any, channels: Any, out: Any, y: Any, stride: Any
 ) -> Any:
-    contiguous(padded, out)
+    contiguous(types.float32, padded, out)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emit = VectorCode(context, builder, types.float32, LANES)
@@ -67,7 +68,7 @@ def _transform_typing(
 def _multiply_typing(
     typingctx: Any, patches: Any, weights: Any, channels: Any, filters: Any, out: Any
 ) -> Any:
-    contiguous(patches, weights, out)
+    contiguous(types.float32, patches, weights, out)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emit = VectorCode(context, builder, types.float32, LANES)
@@ -106,7 +107,8 @@ def _multiply_typing(
 def _pool_typing(
     typingctx: Any, products: Any, x: Any, stride: Any, bias: Any, pooled: Any, places: Any, y: Any
 ) -> Any:
-    contiguous(products, bias, pooled, places)
+    contiguous(types.float32, products, bias, pooled)
+    contiguous(types.int32, places)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emit = VectorCode(context, builder, types.float32, LANES)

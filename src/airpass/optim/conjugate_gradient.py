@@ -293,7 +293,7 @@ def minimise_in(
     max_iterations: int,
     tolerance: float,
 ) -> tuple[Complex, float, int, int, int]:
-    """`minimise` in a room that `start` has entered."""
+    """`minimise` in a room that `start` has entered. What it leaves there may be a step behind the result."""
     count = columns_re.shape[1]
     a_re, a_im, b_re, b_im = room.a_re, room.a_im, room.b_re, room.b_im
     scores, linear, square = room.scores, room.linear, room.square

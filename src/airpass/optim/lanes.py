@@ -21,7 +21,7 @@ LANES = 8
 
 
 def _sum_typing(typingctx: Any, values: Any, whole: Any) -> Any:
-    contiguous(values)
+    contiguous(types.float64, values)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emit = VectorCode(context, builder, types.float64, LANES)
@@ -38,7 +38,7 @@ def _sum_typing(typingctx: Any, values: Any, whole: Any) -> Any:
 def _product_sums_typing(
     typingctx: Any, re: Any, im: Any, shift: Any, by_re: Any, by_im: Any, first: Any, last: Any
 ) -> Any:
-    contiguous(re, im, by_re, by_im)
+    contiguous(types.float64, re, im, by_re, by_im)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emit = VectorCode(context, builder, types.float64, LANES)

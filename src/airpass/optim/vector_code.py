@@ -18,11 +18,16 @@ SCALARS = {
 }
 
 
-def contiguous(*arrays: Any) -> None:
-    """Refuse to compile for arrays with gaps, where vector loads would read something else."""
+def contiguous(scalar: Any, *arrays: Any) -> None:
+    """Refuse to compile for arrays of other numbers or with gaps: vector loads would read something else."""
     for array in arrays:
-        if not isinstance(array, types.Array) or array.ndim != 1 or array.layout != "C":
-            raise TypingError(f"needs a contiguous vector, not {array}")
+        if (
+            not isinstance(array, types.Array)
+            or array.ndim != 1
+            or array.layout != "C"
+            or array.dtype != scalar
+        ):
+            raise TypingError(f"needs a contiguous vector of {scalar}, not {array}")
 
 
 class VectorCode:

@@ -105,6 +105,7 @@ def _algorithm_1(
     margin: float,
     margin_temperature: float,
     initial_step: float,
+    crowd: float,
     stage_iterations: int,
     max_stages: int,
     tolerance: float,
@@ -129,14 +130,14 @@ def _algorithm_1(
             sharpness,
             level,
             searched,
-            initial_step,
+            initial_step * crowd,
             stage_iterations,
             tolerance,
         )
         stages += 1
         iterations += used
         evaluations += tried
-        # Anew: along a descent they gather rounding errors.
+        # Anew: the room may be a step behind, and along a descent it gathers rounding errors.
         cg.enter(room, columns_re, columns_im, searched)
         count, weakest = _tally(room.scores)
         # line 8: the surrogate is at its sharpest and the feasible set has settled.
@@ -186,7 +187,7 @@ def search(effective: Complex, options: HrmcOptions, rng: np.random.Generator, r
     """Algorithm 1 from every start; the beam with most devices, then the best weakest score."""
     columns_re = np.ascontiguousarray(effective.real)
     columns_im = np.ascontiguousarray(effective.imag)
-    initial_step = float(options.initial_step) * min(1.0, MANY / effective.shape[1])
+    crowd = min(1.0, MANY / effective.shape[1])
     starts = [dominant_eigenvector(effective)]
     starts += list(random_beams(options.starts - 1, effective.shape[0], rng))
 
@@ -204,7 +205,8 @@ def search(effective: Complex, options: HrmcOptions, rng: np.random.Generator, r
             float(options.reweight_floor),
             float(options.margin),
             float(options.margin_temperature),
-            initial_step,
+            float(options.initial_step),
+            crowd,
             options.stage_iterations,
             options.max_stages,
             float(options.tolerance),
