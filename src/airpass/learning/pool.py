@@ -45,7 +45,7 @@ def _updates(folder: Path, round_number: int, tasks: Sequence[tuple[int, int]]) 
     trainer, samples = _here
     state = np.fromfile(folder / MODEL, np.float32)
     losses = []
-    with (folder / UPDATES).open("r+b", buffering=0) as file:
+    with (folder / UPDATES).open("r+b") as file:
         for row, device in tasks:
             change, loss = trainer.update(state, samples[device], round_number, device)
             file.seek(row * change.nbytes)
@@ -86,6 +86,8 @@ class Pool:
             import loky
 
             self._folder = TemporaryDirectory(prefix="airpass-", ignore_cleanup_errors=True)
+            for name in (MODEL, UPDATES):
+                (Path(self._folder.name) / name).touch()
             self._executor = loky.ProcessPoolExecutor(
                 workers,
                 initializer=_prepare_process,
@@ -113,8 +115,9 @@ class Pool:
     def _share(self, state: Float32) -> Path:
         """The folder that processes share, with the model in it."""
         folder = Path(self._folder.name)
-        state.tofile(folder / MODEL)
-        (folder / UPDATES).touch()
+        # Over what is there: a file that is cut to nothing and written anew would go to the disk at once.
+        with (folder / MODEL).open("r+b") as file:
+            file.write(state.data)
         return folder
 
     def _spread(self, work: Callable[[Any], list[Any]], tasks: Sequence[Any]) -> list[Any]:
