@@ -122,14 +122,15 @@ class TestLanes:
         assert abs(lanes.lane_sum(x) - math.fsum(values)) <= scale
         assert lanes.lane_min(x) == min(values, default=math.inf)
 
-    @given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 9), st.integers(0, 2**32))
-    def test_product_sum(self, first: int, more: int, shift: int, seed: int) -> None:
-        last = first + more
-        x, y = random_complex(np.random.default_rng(seed), 2, last + shift)
-        parts = [np.ascontiguousarray(part) for part in (x.real, x.imag, y.real, y.imag)]
-        found = lanes.lane_product_sum(parts[0], parts[1], shift, parts[2], parts[3], first, last)
-        wanted = np.sum(x[shift + first : shift + last] * y[first:last])
-        assert abs(found - wanted) <= 1e-13 * (1.0 + more)
+    @given(st.integers(0, 40), st.integers(0, 5), st.integers(0, 9), st.integers(0, 2**32))
+    def test_product_sums(self, size: int, rows: int, shift: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        x, y = random_complex(rng, rows, shift + size + 3), random_complex(rng, size)
+        parts = [np.ascontiguousarray(part).reshape(-1) for part in (x.real, x.imag, y.real, y.imag)]
+        found = np.full(rows, 2.0 - 1.0j)
+        lanes.add_lane_products(parts[0], parts[1], shift, x.shape[1], parts[2], parts[3], size, found)
+        wanted = 2.0 - 1.0j + x[:, shift : shift + size] @ y
+        assert np.all(np.abs(found - wanted) <= 1e-13 * (1.0 + size))
 
     def test_order_of_the_sum_is_fixed(self) -> None:
         # 1e16 swallows a 1 that is added to it alone. Lanes 0 and 4 meet first, then 0+4 and 1+5.

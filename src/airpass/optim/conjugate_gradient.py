@@ -19,12 +19,14 @@ import numpy as np
 from airpass.optim import line_search, sphere
 from airpass.optim.hill import hill
 from airpass.optim.jit import kernel
-from airpass.optim.lanes import lane_product_sum, lane_sum
+from airpass.optim.lanes import add_lane_products, lane_sum
 from airpass.optim.softmin import softmin
 from airpass.optim.types import Complex, Real
 from airpass.optim.vector_math import exp, fma, log
 
-BLOCK = 4096  # entries worked on at a time, so that intermediate results stay in cache
+# Entries worked on at a time, so that intermediate results stay in cache. Fewer are not sliced: counting the
+# references of slices takes as long as the work on a few dozen entries.
+BLOCK = 4096
 
 SATURATING = 0
 SOFTMIN = 1
@@ -67,9 +69,12 @@ def saturating(
     With p = 1/(1 + exp(sharpness (1 - z))), exp(-v/level) = p**(1/(sharpness level)) and
     the derivative of v is -(1 - p), so that one exponential and one power serve for all.
     """
-    for start in range(0, scores.size, BLOCK):
-        b = slice(start, min(start + BLOCK, scores.size))
-        _saturating_block(scores[b], weights[b], sharpness, level, slopes[b], terms[b])
+    if scores.size <= BLOCK:
+        _saturating_block(scores, weights, sharpness, level, slopes, terms)
+    else:
+        for start in range(0, scores.size, BLOCK):
+            b = slice(start, min(start + BLOCK, scores.size))
+            _saturating_block(scores[b], weights[b], sharpness, level, slopes[b], terms[b])
     return lane_sum(terms)
 
 
@@ -108,6 +113,9 @@ def _project_block(
 @kernel
 def projections(columns_re: Real, columns_im: Real, point: Complex, out_re: Real, out_im: Real) -> None:
     """h_k^H m for every k."""
+    if out_re.size <= BLOCK:
+        _project_block(columns_re, columns_im, 0, point, out_re, out_im)
+        return
     for start in range(0, out_re.size, BLOCK):
         b = slice(start, min(start + BLOCK, out_re.size))
         _project_block(columns_re, columns_im, start, point, out_re[b], out_im[b])
@@ -159,9 +167,7 @@ def _gradient_block(
     count = columns_re.shape[1]
     _pull_block(slopes, a_re, scratch.pull_re)
     _pull_block(slopes, a_im, scratch.pull_im)
-    for i in range(out.size):
-        shift = i * count + start
-        out[i] += lane_product_sum(flat_re, flat_im, shift, scratch.pull_re, scratch.pull_im, 0, slopes.size)
+    add_lane_products(flat_re, flat_im, start, count, scratch.pull_re, scratch.pull_im, slopes.size, out)
 
 
 @kernel
@@ -190,9 +196,52 @@ def _trial_block(scores: Real, linear: Real, square: Real, step: float, shrink: 
 
 
 @kernel
-def _advance_block(a: Real, b: Real, step: float, shrink: float) -> None:
+def _direct_block(
+    columns_re: Real,
+    columns_im: Real,
+    start: int,
+    direction: Complex,
+    a_re: Real,
+    a_im: Real,
+    b_re: Real,
+    b_im: Real,
+    linear: Real,
+    square: Real,
+) -> None:
+    """Projections of the direction, and the parabolas along it."""
+    _project_block(columns_re, columns_im, start, direction, b_re, b_im)
+    _parabola_block(a_re, a_im, b_re, b_im, linear, square)
+
+
+@kernel
+def _move(a: Real, b: Real, step: float, shrink: float) -> None:
     for k in range(a.size):
         a[k] = (a[k] + step * b[k]) * shrink
+
+
+@kernel
+def _advance_block(
+    columns_re: Real,
+    columns_im: Real,
+    start: int,
+    a_re: Real,
+    a_im: Real,
+    b_re: Real,
+    b_im: Real,
+    scores: Real,
+    linear: Real,
+    square: Real,
+    slopes: Real,
+    step: float,
+    shrink: float,
+    scratch: Scratch,
+    grad: Complex,
+) -> None:
+    """Take the step, and add to the gradient there."""
+    _move(a_re, b_re, step, np.sqrt(shrink))
+    _move(a_im, b_im, step, np.sqrt(shrink))
+    _trial_block(scores, linear, square, step, shrink, scores)
+    _gradient_block(columns_re, columns_im, start, slopes, a_re, a_im, scratch, grad)
 
 
 @kernel
@@ -322,10 +371,23 @@ def minimise_in(
             steepest = True
             rate = sphere.slope(direction, grad)
         length_square = sphere.inner(direction, direction)
-        for first in range(0, count, BLOCK):
-            b = slice(first, min(first + BLOCK, count))
-            _project_block(columns_re, columns_im, first, direction, b_re[b], b_im[b])
-            _parabola_block(a_re[b], a_im[b], b_re[b], b_im[b], linear[b], square[b])
+        if count <= BLOCK:
+            _direct_block(columns_re, columns_im, 0, direction, a_re, a_im, b_re, b_im, linear, square)
+        else:
+            for first in range(0, count, BLOCK):
+                b = slice(first, min(first + BLOCK, count))
+                _direct_block(
+                    columns_re,
+                    columns_im,
+                    first,
+                    direction,
+                    a_re[b],
+                    a_im[b],
+                    b_re[b],
+                    b_im[b],
+                    linear[b],
+                    square[b],
+                )
 
         accepted = False
         lower = value
@@ -365,12 +427,44 @@ def minimise_in(
 
         shrink = 1.0 / (1.0 + step * step * length_square)
         new_grad[:] = 0.0
-        for first in range(0, count, BLOCK):
-            b = slice(first, min(first + BLOCK, count))
-            _advance_block(a_re[b], b_re[b], step, np.sqrt(shrink))
-            _advance_block(a_im[b], b_im[b], step, np.sqrt(shrink))
-            _trial_block(scores[b], linear[b], square[b], step, shrink, scores[b])
-            _gradient_block(columns_re, columns_im, first, slopes[b], a_re[b], a_im[b], scratch, new_grad)
+        if count <= BLOCK:
+            _advance_block(
+                columns_re,
+                columns_im,
+                0,
+                a_re,
+                a_im,
+                b_re,
+                b_im,
+                scores,
+                linear,
+                square,
+                slopes,
+                step,
+                shrink,
+                scratch,
+                new_grad,
+            )
+        else:
+            for first in range(0, count, BLOCK):
+                b = slice(first, min(first + BLOCK, count))
+                _advance_block(
+                    columns_re,
+                    columns_im,
+                    first,
+                    a_re[b],
+                    a_im[b],
+                    b_re[b],
+                    b_im[b],
+                    scores[b],
+                    linear[b],
+                    square[b],
+                    slopes[b],
+                    step,
+                    shrink,
+                    scratch,
+                    new_grad,
+                )
         sphere.project(point, new_grad, new_grad)
         new_square = sphere.inner(new_grad, new_grad)
         sphere.transport(point, grad, grad)

@@ -13,7 +13,7 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from airpass.optim.jit import kernel
-from airpass.optim.types import Real
+from airpass.optim.types import Complex, Real
 from airpass.optim.vector_code import VectorCode, contiguous
 from airpass.optim.vector_math import fma
 
@@ -36,18 +36,18 @@ def _sum_typing(typingctx: Any, values: Any, whole: Any) -> Any:
 
 
 def _product_sums_typing(
-    typingctx: Any, re: Any, im: Any, shift: Any, by_re: Any, by_im: Any, first: Any, last: Any
+    typingctx: Any, re: Any, im: Any, shift: Any, by_re: Any, by_im: Any, whole: Any
 ) -> Any:
     contiguous(types.float64, re, im, by_re, by_im)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         emit = VectorCode(context, builder, types.float64, LANES)
         re, im, by_re, by_im = (emit.data(args[k], signature.args[k]) for k in (0, 1, 3, 4))
-        shift, first, last = args[2], args[5], args[6]
+        shift, whole = args[2], args[5]
         totals = emit.variables(2)
         for total in totals:
             builder.store(emit.zero(), total)
-        with cgutils.for_range_slice(builder, first, last, first.type(LANES)) as (k, _):
+        with cgutils.for_range_slice(builder, whole.type(0), whole, whole.type(LANES)) as (k, _):
             here = builder.add(shift, k)
             x_re, x_im, y_re, y_im = (
                 emit.load(array, index) for array, index in ((re, here), (im, here), (by_re, k), (by_im, k))
@@ -62,13 +62,13 @@ def _product_sums_typing(
         return context.make_tuple(builder, signature.return_type, sums)
 
     pair = types.UniTuple(types.float64, 2)
-    return pair(re, im, types.intp, by_re, by_im, types.intp, types.intp), codegen
+    return pair(re, im, types.intp, by_re, by_im, types.intp), codegen
 
 
-# Of values[k] for k < whole, and of x[shift + k] y[k] for first <= k < last: whole lanes only.
+# Of values[k], and of x[shift + k] y[k], for k < whole, a multiple of LANES.
 _sum = cast(Callable[[Real, int], float], intrinsic(_sum_typing))
 _product_sums = cast(
-    Callable[[Real, Real, int, Real, Real, int, int], tuple[float, float]], intrinsic(_product_sums_typing)
+    Callable[[Real, Real, int, Real, Real, int], tuple[float, float]], intrinsic(_product_sums_typing)
 )
 
 
@@ -83,20 +83,23 @@ def lane_sum(values: Real) -> float:
 
 
 @kernel
-def lane_product_sum(
-    re: Real, im: Real, shift: int, by_re: Real, by_im: Real, first: int, last: int
-) -> complex:
-    """sum of x_{shift+k} y_k for first <= k < last, x = re + j im and y = by_re + j by_im.
+def add_lane_products(
+    re: Real, im: Real, shift: int, stride: int, by_re: Real, by_im: Real, size: int, out: Complex
+) -> None:
+    """out_i += sum over k < size of x_{shift + i stride + k} y_k, x = re + j im and y = by_re + j by_im.
 
-    Bounds instead of slices: those would cost as much as the sum of a few dozen products.
+    All rows in one call, and places instead of slices: a call for each row, or slices, would cost more than
+    the sums of a few dozen products.
     """
-    whole = last - (last - first) % LANES
-    sum_re, sum_im = _product_sums(re, im, shift, by_re, by_im, first, whole)
-    rest_re = rest_im = 0.0
-    for k in range(whole, last):
-        rest_re += fma(re[shift + k], by_re[k], -(im[shift + k] * by_im[k]))
-        rest_im += fma(re[shift + k], by_im[k], im[shift + k] * by_re[k])
-    return complex(sum_re + rest_re, sum_im + rest_im)
+    whole = size - size % LANES
+    for i in range(out.size):
+        first = shift + i * stride
+        sum_re, sum_im = _product_sums(re, im, first, by_re, by_im, whole)
+        rest_re = rest_im = 0.0
+        for k in range(whole, size):
+            rest_re += fma(re[first + k], by_re[k], -(im[first + k] * by_im[k]))
+            rest_im += fma(re[first + k], by_im[k], im[first + k] * by_re[k])
+        out[i] += complex(sum_re + rest_re, sum_im + rest_im)
 
 
 @kernel

@@ -83,10 +83,18 @@ class VectorCode:
 
     def sum_of_entries(self, vector: Any) -> Any:
         """((a + e) + (b + f)) + ((c + g) + (d + h)): first half and second half, then neighbours."""
-        entries = [self._builder.extract_element(vector, ir.IntType(32)(k)) for k in range(self._lanes)]
         half = self._lanes // 2
-        entries = [self._builder.fadd(entries[k], entries[k + half]) for k in range(half)]
-        while len(entries) > 1:
-            pairs = zip(entries[::2], entries[1::2], strict=True)
-            entries = [self._builder.fadd(one, other) for one, other in pairs]
-        return entries[0]
+        vector = self._builder.fadd(
+            self._pick(vector, range(half)), self._pick(vector, range(half, self._lanes))
+        )
+        while half > 1:
+            vector = self._builder.fadd(
+                self._pick(vector, range(0, half, 2)), self._pick(vector, range(1, half, 2))
+            )
+            half //= 2
+        return self._builder.extract_element(vector, ir.IntType(32)(0))
+
+    def _pick(self, vector: Any, which: range) -> Any:
+        """Some entries of a vector as one of their own."""
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), len(which)), list(which))
+        return self._builder.shuffle_vector(vector, vector, mask)
