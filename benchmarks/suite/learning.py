@@ -26,16 +26,17 @@ from suite.measure import Comparison, Section, Table, duration, in_turn
 
 LOOPS = Path(__file__).parent.parent / "loops"
 PEERS = LOOPS.parent.parent / ".venv-peers" / "bin"
-REPEATS = 3
 WORKLOADS: dict[str, dict[str, Any]] = {
     "MNIST": {
         "data": "mnist",
+        "repeats": 7,
         "aims": {"plain loop": 3.0, "Flower": 5.0, "pfl, one process": 2.0, "pfl": 2.0},
         "shape": ("mnist-cnn", 1, 28, 32),
         "told": {"model": "mnist-cnn", "batch": 32, "learning-rate": 0.01, "rounds": 40},
     },
     "CIFAR-10": {
         "data": "cifar10",
+        "repeats": 3,
         "aims": {"plain loop": 1.3},
         "shape": ("cifar-cnn", 3, 32, 64),
         "told": {"model": "cifar-cnn", "batch": 64, "learning-rate": 0.02, "rounds": 4},
@@ -151,7 +152,7 @@ def run() -> Section:
         installed = (PEERS.parent / ".installed").exists()
         sides = ["airpass", "plain loop", *(["Flower", "pfl, one process", "pfl"] if installed else [])]
         found: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
-        for _ in range(REPEATS):
+        for _ in range(workload["repeats"]):
             for side in sides:
                 found[side].append(_measure(side, told))
         # The first round that is timed may still warm up.
