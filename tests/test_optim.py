@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from numba.core.errors import TypingError
 
 from airpass.optim import conjugate_gradient as cg
-from airpass.optim import lanes, line_search, schedules, softmin, sphere
+from airpass.optim import lanes, line_search, projections, schedules, softmin, sphere
+from airpass.optim.saturating import saturating
 from airpass.optim.types import Complex, Real
 from taylor import remainder_slope
 
@@ -204,7 +205,7 @@ class Problem:
         a = self.columns.conj().T @ beam
         result = np.empty_like(beam)
         parts = np.ascontiguousarray(a.real), np.ascontiguousarray(a.imag)
-        cg.gradient(self.re, self.im, slopes, *parts, cg.new_scratch(slopes.size), result)
+        projections.gradient(self.re, self.im, slopes, *parts, projections.new_scratch(slopes.size), result)
         return project(beam, result)
 
     def minimise(
@@ -248,7 +249,7 @@ class TestConjugateGradient:
     def test_the_surrogate_does_not_overflow(self) -> None:
         # At sharpness 1e4, exp(sharpness (1 - z)) is beyond floats; the violation is 1 - z itself.
         scores, slopes = np.array([0.0, 0.9, 2.0]), np.empty(3)
-        value = cg.saturating(scores, np.ones(3), 1e4, 0.08, slopes, np.empty(3))
+        value = saturating(scores, np.ones(3), 1e4, 0.08, slopes, np.empty(3))
         kept = np.exp(-np.array([1.0, 0.1]) / 0.08)
         assert value == pytest.approx(np.sum(1 - kept), rel=1e-12)
         np.testing.assert_allclose(slopes, [*(-kept / 0.08), 0.0], rtol=1e-10, atol=1e-300)
@@ -269,7 +270,7 @@ class TestConjugateGradient:
 
     @pytest.mark.parametrize(("kind", "sharpness", "level"), OBJECTIVES)
     @pytest.mark.parametrize(
-        ("size", "count"), [(1, 1), (1, 7), (4, 1), (3, 2), (10, 50), (4, 2 * cg.BLOCK + 5)]
+        ("size", "count"), [(1, 1), (1, 7), (4, 1), (3, 2), (10, 50), (4, 2 * lanes.BLOCK + 5)]
     )
     def test_ends_on_the_sphere_at_a_stationary_point_no_higher_than_the_start(
         self, kind: int, sharpness: float, level: float, size: int, count: int
@@ -291,7 +292,7 @@ class TestConjugateGradient:
         assert more <= fewer
 
     def test_hills_of_a_crowd_are_summed_in_blocks(self) -> None:
-        problem = Problem(3, 2 * cg.BLOCK + 5, 8, 0.5)
+        problem = Problem(3, 2 * lanes.BLOCK + 5, 8, 0.5)
         beam, value, *_ = problem.minimise(cg.HILL, 1.0, 0.5)
         expected = np.sum(problem.weights / (0.5 + problem.scores(beam) ** 2))
         assert math.isclose(value, expected, rel_tol=1e-9)

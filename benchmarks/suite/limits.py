@@ -19,8 +19,9 @@ from airpass import Scenario
 from airpass.channel.pass_uplink import element
 from airpass.learning.conv_pool import ConvPoolReLU
 from airpass.learning.models import build
-from airpass.optim import conjugate_gradient as cg
+from airpass.optim import projections
 from airpass.optim.jit import kernel
+from airpass.optim.saturating import saturating
 from airpass.optim.types import Complex, Real
 from airpass.processes import processors
 from suite.measure import Section, Table, duration, timed
@@ -41,22 +42,22 @@ def triad(a: Real, b: Real, c: Real, times: int) -> None:
 @kernel
 def _projections(times: int, re: Real, im: Real, point: Complex, a: Real, b: Real) -> None:
     for _ in range(times):
-        cg.projections(re, im, point, a, b)
+        projections.projections(re, im, point, a, b)
 
 
 @kernel
 def _gradient(
-    times: int, re: Real, im: Real, slopes: Real, a: Real, b: Real, scratch: cg.Scratch, out: Complex
+    times: int, re: Real, im: Real, slopes: Real, a: Real, b: Real, scratch: projections.Scratch, out: Complex
 ) -> None:
     for _ in range(times):
-        cg.gradient(re, im, slopes, a, b, scratch, out)
+        projections.gradient(re, im, slopes, a, b, scratch, out)
 
 
 @kernel
 def _saturating(times: int, scores: Real, weights: Real, slopes: Real, terms: Real) -> float:
     total = 0.0
     for _ in range(times):
-        total += cg.saturating(scores, weights, 10.0, 0.08, slopes, terms)
+        total += saturating(scores, weights, 10.0, 0.08, slopes, terms)
     return total
 
 
@@ -121,7 +122,7 @@ def kernels(peak: dict[str, float]) -> list[tuple[str, ...]]:
         slopes, a, b, terms = rng.standard_normal((4, count))
         scores, weights = np.abs(rng.standard_normal(count)), np.ones(count)
         point = np.full(size, size**-0.5 + 0j)
-        scratch = cg.new_scratch(count)
+        scratch = projections.new_scratch(count)
         field = Scenario.paper(count, size, 10, 0.0, 0).uplink.field(10)
         where = f"K = {count:,}, M = {size}"
         work: list[tuple[str, float, float, float]] = [

@@ -22,6 +22,7 @@ import numpy as np
 
 from airpass.channel.pass_uplink import Field, element
 from airpass.optim import conjugate_gradient as cg
+from airpass.optim import projections
 from airpass.optim.jit import kernel
 from airpass.optim.lanes import lane_sum
 from airpass.optim.types import Complex, Real, Single
@@ -239,12 +240,12 @@ def sweep(
 
     for m in range(waveguides):
         _sum_waveguide(layout, m, field, scale, channels_re, channels_im, work)
-    unit = _unit(cg.squares(channels_re, channels_im, start_beam), goal)
+    unit = _unit(projections.squares(channels_re, channels_im, start_beam), goal)
     # The beam's conjugate gradients see the channels in the same unit as the antennas.
     root = np.sqrt(unit)
     beam = start_beam
     value = 0.0
-    cg.projections(channels_re, channels_im, beam, sums_re, sums_im)
+    projections.projections(channels_re, channels_im, beam, sums_re, sums_im)
     before = _value(sums_re, sums_im, unit, goal, work[0])
     for turn in range(turns + 1):
         beam, value, _, _, _ = cg.minimise(
@@ -262,7 +263,7 @@ def sweep(
         if turn == turns:
             break
         m = (first_waveguide + turn) % waveguides
-        cg.projections(channels_re, channels_im, beam, sums_re, sums_im)
+        projections.projections(channels_re, channels_im, beam, sums_re, sums_im)
         for k in range(count):
             sums_im[k] = -sums_im[k]  # m^H h, not h^H m
         x = beam[m].real
@@ -354,4 +355,4 @@ def sweep(
                 sums_im[:] = work[4]
                 _put(layout, m, n, place)
         _sum_waveguide(layout, m, field, scale, channels_re, channels_im, work)
-    return layout, beam, cg.squares(channels_re, channels_im, beam), before, value, tried
+    return layout, beam, projections.squares(channels_re, channels_im, beam), before, value, tried

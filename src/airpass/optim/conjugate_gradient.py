@@ -19,14 +19,18 @@ import numpy as np
 from airpass.optim import line_search, sphere
 from airpass.optim.hill import hill
 from airpass.optim.jit import kernel
-from airpass.optim.lanes import add_lane_products, lane_sum
+from airpass.optim.lanes import BLOCK
+from airpass.optim.projections import (
+    Scratch,
+    gradient,
+    gradient_block,
+    new_scratch,
+    project_block,
+    projections,
+)
+from airpass.optim.saturating import saturating
 from airpass.optim.softmin import softmin
 from airpass.optim.types import Complex, Real
-from airpass.optim.vector_math import exp, fma, log
-
-# Entries worked on at a time, so that intermediate results stay in cache. Fewer are not sliced: counting the
-# references of slices takes as long as the work on a few dozen entries.
-BLOCK = 4096
 
 SATURATING = 0
 SOFTMIN = 1
@@ -36,46 +40,6 @@ HILL = 2
 CONVERGED = 0
 ITERATION_LIMIT = 1
 NO_DESCENT = 2  # no step along the steepest descent improves: a minimum to rounding
-
-
-@kernel
-def _saturating_block(
-    scores: Real, weights: Real, sharpness: float, level: float, slopes: Real, terms: Real
-) -> None:
-    # A loop for each function: in one loop together their coefficients do not fit in the registers, and
-    # it takes twice as long.
-    for k in range(scores.size):
-        # Beyond 700 the exponential would overflow, and log(1 + e^t) is t to the last digit.
-        slopes[k] = exp(min(sharpness * (1.0 - scores[k]), 700.0))
-    for k in range(scores.size):
-        terms[k] = log(1.0 + slopes[k])
-    power = -1.0 / (sharpness * level)
-    for k in range(scores.size):
-        t = sharpness * (1.0 - scores[k])
-        terms[k] = exp(power * (terms[k] + (t - min(t, 700.0))))
-    steepness = -1.0 / level
-    for k in range(scores.size):
-        slopes[k] = weights[k] * steepness * terms[k] * (slopes[k] / (1.0 + slopes[k]))
-    for k in range(scores.size):
-        terms[k] = weights[k] * (1.0 - terms[k])
-
-
-@kernel
-def saturating(
-    scores: Real, weights: Real, sharpness: float, level: float, slopes: Real, terms: Real
-) -> float:
-    """Value of SATURATING; `slopes` receives df/dz_k, `terms` what it sums.
-
-    With p = 1/(1 + exp(sharpness (1 - z))), exp(-v/level) = p**(1/(sharpness level)) and
-    the derivative of v is -(1 - p), so that one exponential and one power serve for all.
-    """
-    if scores.size <= BLOCK:
-        _saturating_block(scores, weights, sharpness, level, slopes, terms)
-    else:
-        for start in range(0, scores.size, BLOCK):
-            b = slice(start, min(start + BLOCK, scores.size))
-            _saturating_block(scores[b], weights[b], sharpness, level, slopes[b], terms[b])
-    return lane_sum(terms)
 
 
 @kernel
@@ -91,94 +55,6 @@ def evaluate(
     for k in range(scores.size):
         slopes[k] = -slopes[k]
     return -value
-
-
-@kernel
-def _project_block(
-    columns_re: Real, columns_im: Real, start: int, point: Complex, out_re: Real, out_im: Real
-) -> None:
-    """Of the columns from `start` on, as many as there is room for."""
-    out_re[:] = 0.0
-    out_im[:] = 0.0
-    for i in range(point.size):
-        row_re = columns_re[i, start : start + out_re.size]
-        row_im = columns_im[i, start : start + out_re.size]
-        x = point[i].real
-        y = point[i].imag
-        for k in range(out_re.size):
-            out_re[k] = fma(row_re[k], x, fma(row_im[k], y, out_re[k]))
-            out_im[k] = fma(row_re[k], y, fma(row_im[k], -x, out_im[k]))
-
-
-@kernel
-def projections(columns_re: Real, columns_im: Real, point: Complex, out_re: Real, out_im: Real) -> None:
-    """h_k^H m for every k."""
-    if out_re.size <= BLOCK:
-        _project_block(columns_re, columns_im, 0, point, out_re, out_im)
-        return
-    for start in range(0, out_re.size, BLOCK):
-        b = slice(start, min(start + BLOCK, out_re.size))
-        _project_block(columns_re, columns_im, start, point, out_re[b], out_im[b])
-
-
-@kernel
-def squares(columns_re: Real, columns_im: Real, point: Complex) -> Real:
-    """z_k = |h_k^H m|^2 for every k."""
-    re = np.empty(columns_re.shape[1])
-    im = np.empty(columns_re.shape[1])
-    projections(columns_re, columns_im, point, re, im)
-    return re * re + im * im
-
-
-class Scratch(NamedTuple):
-    """Room for intermediate results of `gradient`, so that it allocates none."""
-
-    pull_re: Real  # shape (min(K, BLOCK),)
-    pull_im: Real
-
-
-@kernel
-def new_scratch(count: int) -> Scratch:
-    """Room for K = `count`."""
-    size = min(count, BLOCK)
-    return Scratch(np.empty(size), np.empty(size))
-
-
-@kernel
-def _pull_block(slopes: Real, part: Real, pull: Real) -> None:
-    for k in range(slopes.size):
-        pull[k] = slopes[k] * part[k]
-
-
-@kernel
-def _gradient_block(
-    columns_re: Real,
-    columns_im: Real,
-    start: int,
-    slopes: Real,
-    a_re: Real,
-    a_im: Real,
-    scratch: Scratch,
-    out: Complex,
-) -> None:
-    """What the columns from `start` on, as many as there are slopes, add to `gradient`."""
-    flat_re = columns_re.reshape(-1)
-    flat_im = columns_im.reshape(-1)
-    count = columns_re.shape[1]
-    _pull_block(slopes, a_re, scratch.pull_re)
-    _pull_block(slopes, a_im, scratch.pull_im)
-    add_lane_products(flat_re, flat_im, start, count, scratch.pull_re, scratch.pull_im, slopes.size, out)
-
-
-@kernel
-def gradient(
-    columns_re: Real, columns_im: Real, slopes: Real, a_re: Real, a_im: Real, scratch: Scratch, out: Complex
-) -> None:
-    """Wirtinger gradient sum_k (df/dz_k) h_k h_k^H m, from the projections a_k = h_k^H m."""
-    out[:] = 0.0
-    for start in range(0, slopes.size, BLOCK):
-        b = slice(start, min(start + BLOCK, slopes.size))
-        _gradient_block(columns_re, columns_im, start, slopes[b], a_re[b], a_im[b], scratch, out)
 
 
 @kernel
@@ -209,7 +85,7 @@ def _direct_block(
     square: Real,
 ) -> None:
     """Projections of the direction, and the parabolas along it."""
-    _project_block(columns_re, columns_im, start, direction, b_re, b_im)
+    project_block(columns_re, columns_im, start, direction, b_re, b_im)
     _parabola_block(a_re, a_im, b_re, b_im, linear, square)
 
 
@@ -241,7 +117,7 @@ def _advance_block(
     _move(a_re, b_re, step, np.sqrt(shrink))
     _move(a_im, b_im, step, np.sqrt(shrink))
     _trial_block(scores, linear, square, step, shrink, scores)
-    _gradient_block(columns_re, columns_im, start, slopes, a_re, a_im, scratch, grad)
+    gradient_block(columns_re, columns_im, start, slopes, a_re, a_im, scratch, grad)
 
 
 @kernel

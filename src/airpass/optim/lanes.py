@@ -18,6 +18,9 @@ from airpass.optim.vector_code import VectorCode, contiguous
 from airpass.optim.vector_math import fma
 
 LANES = 8
+# Entries worked on at a time, so that intermediate results stay in cache. Fewer are not sliced: counting the
+# references of slices takes as long as the work on a few dozen entries.
+BLOCK = 4096
 
 
 def _sum_typing(typingctx: Any, values: Any, whole: Any) -> Any:

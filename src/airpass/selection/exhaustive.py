@@ -14,6 +14,7 @@ import numpy as np
 from airpass import checks
 from airpass.errors import InvalidInput
 from airpass.optim import conjugate_gradient as cg
+from airpass.optim import projections
 from airpass.optim.jit import kernel
 from airpass.optim.types import Complex, Real
 from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant_eigenvector, random_beams
@@ -62,7 +63,7 @@ def best_beam(columns_re: Real, columns_im: Real, starts: Complex, iterations: i
             beam, _, _, _, _ = cg.minimise(
                 columns_re, columns_im, cg.SOFTMIN, unused, 0.0, temperature, beam, 3e-2, iterations, 1e-9
             )
-        weakest = np.min(cg.squares(columns_re, columns_im, beam))
+        weakest = np.min(projections.squares(columns_re, columns_im, beam))
         if weakest > margin:
             best = beam
             margin = weakest

@@ -21,6 +21,7 @@ import numpy as np
 
 from airpass import checks
 from airpass.optim import conjugate_gradient as cg
+from airpass.optim import projections
 from airpass.optim.jit import kernel
 from airpass.optim.schedules import grow, shrink
 from airpass.optim.types import Complex, Real
@@ -177,7 +178,7 @@ def _algorithm_1(
     )
     iterations += used
     evaluations += tried
-    count, weakest = _tally(cg.squares(columns_re, columns_im, consolidated))  # line 13
+    count, weakest = _tally(projections.squares(columns_re, columns_im, consolidated))  # line 13
     if count >= searched_count:  # line 14
         return consolidated, count, weakest, stages, iterations, evaluations
     return searched, searched_count, searched_weakest, stages, iterations, evaluations

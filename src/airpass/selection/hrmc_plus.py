@@ -16,6 +16,7 @@ import numpy as np
 
 from airpass import checks
 from airpass.optim import conjugate_gradient as cg
+from airpass.optim import projections
 from airpass.optim.jit import kernel
 from airpass.optim.types import Complex, Real
 from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant_eigenvector, random_beams
@@ -88,7 +89,7 @@ def _grow(columns_re: Real, columns_im: Real, start: Complex) -> tuple[Complex, 
     iterations = 0
     evaluations = 0
     beam = start
-    scores = cg.squares(columns_re, columns_im, beam)
+    scores = projections.squares(columns_re, columns_im, beam)
     count, weakest, outside = _tally(scores)
     growing = True
     while growing and outside >= 0:
@@ -115,7 +116,7 @@ def _grow(columns_re: Real, columns_im: Real, start: Complex) -> tuple[Complex, 
             )
             iterations += used
             evaluations += tried
-            reached = cg.squares(columns_re, columns_im, trial)
+            reached = projections.squares(columns_re, columns_im, trial)
             more, margin, next_outside = _tally(reached)
             if more > count or (more == count and margin > weakest):
                 growing = more > count

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from airpass import checks
-from airpass.optim.conjugate_gradient import squares
 from airpass.optim.jit import kernel
+from airpass.optim.projections import squares
 from airpass.optim.types import Complex, Real
 from airpass.selection.base import BeamSearch, Report, SelectionMethod
 

@@ -1,0 +1,101 @@
+"""Projections a_k = h_k^H m of a point on the columns of a matrix, and gradients through them.
+
+The columns are given by rows of their real and imaginary parts, contiguous in k.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from airpass.optim.jit import kernel
+from airpass.optim.lanes import BLOCK, add_lane_products
+from airpass.optim.types import Complex, Real
+from airpass.optim.vector_math import fma
+
+
+@kernel
+def project_block(
+    columns_re: Real, columns_im: Real, start: int, point: Complex, out_re: Real, out_im: Real
+) -> None:
+    """Of the columns from `start` on, as many as there is room for."""
+    out_re[:] = 0.0
+    out_im[:] = 0.0
+    for i in range(point.size):
+        row_re = columns_re[i, start : start + out_re.size]
+        row_im = columns_im[i, start : start + out_re.size]
+        x = point[i].real
+        y = point[i].imag
+        for k in range(out_re.size):
+            out_re[k] = fma(row_re[k], x, fma(row_im[k], y, out_re[k]))
+            out_im[k] = fma(row_re[k], y, fma(row_im[k], -x, out_im[k]))
+
+
+@kernel
+def projections(columns_re: Real, columns_im: Real, point: Complex, out_re: Real, out_im: Real) -> None:
+    """h_k^H m for every k."""
+    if out_re.size <= BLOCK:
+        project_block(columns_re, columns_im, 0, point, out_re, out_im)
+        return
+    for start in range(0, out_re.size, BLOCK):
+        b = slice(start, min(start + BLOCK, out_re.size))
+        project_block(columns_re, columns_im, start, point, out_re[b], out_im[b])
+
+
+@kernel
+def squares(columns_re: Real, columns_im: Real, point: Complex) -> Real:
+    """z_k = |h_k^H m|^2 for every k."""
+    re = np.empty(columns_re.shape[1])
+    im = np.empty(columns_re.shape[1])
+    projections(columns_re, columns_im, point, re, im)
+    return re * re + im * im
+
+
+class Scratch(NamedTuple):
+    """Room for intermediate results of `gradient`, so that it allocates none."""
+
+    pull_re: Real  # shape (min(K, BLOCK),)
+    pull_im: Real
+
+
+@kernel
+def new_scratch(count: int) -> Scratch:
+    """Room for K = `count`."""
+    size = min(count, BLOCK)
+    return Scratch(np.empty(size), np.empty(size))
+
+
+@kernel
+def _pull_block(slopes: Real, part: Real, pull: Real) -> None:
+    for k in range(slopes.size):
+        pull[k] = slopes[k] * part[k]
+
+
+@kernel
+def gradient_block(
+    columns_re: Real,
+    columns_im: Real,
+    start: int,
+    slopes: Real,
+    a_re: Real,
+    a_im: Real,
+    scratch: Scratch,
+    out: Complex,
+) -> None:
+    """What the columns from `start` on, as many as there are slopes, add to `gradient`."""
+    flat_re = columns_re.reshape(-1)
+    flat_im = columns_im.reshape(-1)
+    count = columns_re.shape[1]
+    _pull_block(slopes, a_re, scratch.pull_re)
+    _pull_block(slopes, a_im, scratch.pull_im)
+    add_lane_products(flat_re, flat_im, start, count, scratch.pull_re, scratch.pull_im, slopes.size, out)
+
+
+@kernel
+def gradient(
+    columns_re: Real, columns_im: Real, slopes: Real, a_re: Real, a_im: Real, scratch: Scratch, out: Complex
+) -> None:
+    """Wirtinger gradient sum_k (df/dz_k) h_k h_k^H m, from the projections a_k = h_k^H m."""
+    out[:] = 0.0
+    for start in range(0, slopes.size, BLOCK):
+        b = slice(start, min(start + BLOCK, slopes.size))
+        gradient_block(columns_re, columns_im, start, slopes[b], a_re[b], a_im[b], scratch, out)
