@@ -14,7 +14,7 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from airpass.learning.max_pool import DEAD, Flat, Places, emit_largest
+from airpass.learning.max_pool import DEAD, Places, emit_largest
 from airpass.optim.jit import kernel
 from airpass.optim.types import Single
 from airpass.optim.vector_code import VectorCode, contiguous
@@ -120,11 +120,11 @@ def _patch(emit: VectorCode, builder: Any, padded: Any, corner: Any, width: Any)
 
 # A row of pooled entries at `y` from the four rows of the padded images at `x`, `width` long.
 _pooled_row = cast(
-    Callable[[Single, int, int, Single, Single, Single, Flat, int], None], intrinsic(_pooled_row_typing)
+    Callable[[Single, int, int, Single, Single, Single, Places, int], None], intrinsic(_pooled_row_typing)
 )
 # To the ten sums, of nine weights and the bias of LANES filters, what a row of the gradient at `y` adds.
 _gradient_row = cast(
-    Callable[[Single, int, int, Single, Flat, int, int, Single], None], intrinsic(_gradient_row_typing)
+    Callable[[Single, int, int, Single, Places, int, int, Single], None], intrinsic(_gradient_row_typing)
 )
 
 

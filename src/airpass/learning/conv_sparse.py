@@ -5,17 +5,19 @@ of a library's backward pass.
 """
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
+from numpy.typing import NDArray
 
-from airpass.learning.max_pool import DEAD, Flat, Places
+from airpass.learning.max_pool import DEAD, Places
 from airpass.optim.jit import kernel
 from airpass.optim.types import Single
 from airpass.optim.vector_code import VectorCode, contiguous
 
+Offsets: TypeAlias = NDArray[np.int32]
 LANES = 16  # numbers to a vector operation: channels must be a multiple of it
 VECTORS = 3  # vectors held in registers at a time: with 16 channels, a row of a 3 x 3 window
 RUN = VECTORS * LANES
@@ -65,14 +67,20 @@ def _follow_typing(
 # For e from first to last, with j = shift + offsets[e], along RUN entries:
 # to_weights[i] += factors[e] padded[j] and to_padded[j] += factors[e] weights[i].
 _follow = cast(
-    Callable[[Single, Single, int, Single, Single, int, Flat, Single, int, int], None],
+    Callable[[Single, Single, int, Single, Single, int, Offsets, Single, int, int], None],
     intrinsic(_follow_typing),
 )
 
 
 @kernel
 def _list_alive(
-    gradient: Single, places: Places, width: int, channels: int, offsets: Any, factors: Single, ends: Any
+    gradient: Single,
+    places: Places,
+    width: int,
+    channels: int,
+    offsets: Offsets,
+    factors: Single,
+    ends: Offsets,
 ) -> None:
     """For each filter of one image, where a gradient passes and how much.
 
@@ -122,7 +130,7 @@ def sparse_gradient(
     room = rows * columns
     offsets = np.empty(filters * room + 1, np.int32)
     factors = np.empty(filters * room + 1, np.float32)
-    ends = np.empty(filters, np.int64)
+    ends = np.empty(filters, np.int32)
     for n in range(images):
         _list_alive(gradient[n], places[n], width, channels, offsets, factors, ends)
         for i in range(rows):

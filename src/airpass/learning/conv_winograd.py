@@ -16,7 +16,7 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from airpass.learning.max_pool import Flat, emit_largest
+from airpass.learning.max_pool import Places, emit_largest
 from airpass.optim.jit import kernel
 from airpass.optim.types import Single
 from airpass.optim.vector_code import VectorCode, contiguous
@@ -144,7 +144,7 @@ _transform = cast(Callable[[Single, int, int, int, Single, int, int], None], int
 # out[t, p, f] = sum over c of patches[t, p, c] weights[t, c, f], for 16 t and a group of patches.
 _multiply = cast(Callable[[Single, Single, int, int, Single], None], intrinsic(_multiply_typing))
 # ReLU of the largest of A^T m A + bias, and its place, of the 16 products from `x` on, `stride` apart.
-_pool = cast(Callable[[Single, int, int, Single, Single, Flat, int], None], intrinsic(_pool_typing))
+_pool = cast(Callable[[Single, int, int, Single, Single, Places, int], None], intrinsic(_pool_typing))
 
 
 @kernel
@@ -173,7 +173,7 @@ def transform_weights(weights: Single) -> Single:
 
 @kernel
 def convolve_and_pool(
-    padded: Single, weights: Single, bias: Single, pooled: Single, places: Flat, rows: int, columns: int
+    padded: Single, weights: Single, bias: Single, pooled: Single, places: Places, rows: int, columns: int
 ) -> None:
     """Convolution, pooling and ReLU; `weights` as `transform_weights` gives them, rows and columns pooled."""
     filters = bias.size

@@ -11,7 +11,6 @@ from airpass.optim.types import Single
 from airpass.optim.vector_code import VectorCode
 
 Places: TypeAlias = NDArray[np.int32]  # where in its window a maximum was: 0 to 3, or DEAD
-Flat: TypeAlias = NDArray[np.int32]
 DEAD = 4  # no gradient passes: ReLU cut it off
 
 
