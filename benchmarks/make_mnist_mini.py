@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from airpass.files import write_atomically
+from airpass.core.files import write_atomically
 from airpass.learning.datasets import PARTS, sha256
 from airpass.learning.download import load
 

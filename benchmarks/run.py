@@ -15,7 +15,7 @@ import json  # noqa: E402
 import time  # noqa: E402
 from pathlib import Path  # noqa: E402
 
-from airpass.files import write_atomically  # noqa: E402
+from airpass.core.files import write_atomically  # noqa: E402
 from suite import page  # noqa: E402
 
 HERE = Path(__file__).parent

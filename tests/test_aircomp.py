@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airpass import aircomp
-from airpass.optim.types import Complex, Mask, Real
+from airpass.core.types import Complex, Mask, Real
 
 
 class Link:

@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airpass import InvalidInput, Scenario, aircomp, certify, design, select
-from airpass.certificates import check_set, upper_bound
+from airpass.core.types import Complex, Real
 from airpass.geometry import elementwise, hago
 from airpass.geometry.base import weakest_gain
 from airpass.optim import conic
-from airpass.optim.types import Complex, Real
 from airpass.selection import exhaustive, random_beam, sdr_dc
 from airpass.selection.base import random_beams
+from airpass.selection.certificate import check_set, upper_bound
 
 
 def columns_of(seed: int, size: int, count: int, scale: float = 1.0) -> Complex:

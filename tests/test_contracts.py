@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from airpass import Scenario, aircomp, certify, select, selection
-from airpass.optim.types import Complex, Real
+from airpass.core.types import Complex, Real
 
 METHODS = sorted(selection.methods())
 

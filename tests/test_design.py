@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from airpass import Design, InvalidInput, Scenario, design, designs
-from airpass.designing import method_named
+from airpass.designs.api import method_named
 from airpass.designs.base import Step
 from airpass.documents import design_document, encode
 from independent import check_design

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from airpass import InvalidInput, Receiver, Scenario
+from airpass.core.types import Complex, Mask, Real
 from airpass.geometry import hago, methods, slack
 from airpass.geometry.base import weakest_gain
-from airpass.optim.types import Complex, Mask, Real
 from taylor import remainder_slope
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airpass import InvalidInput, Scenario, aircomp, select
-from airpass.optim.types import Complex
+from airpass.core.types import Complex
 from airpass.selection import hrmc
 from airpass.selection.base import dominant_eigenvector, random_beams
 

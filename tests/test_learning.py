@@ -380,8 +380,8 @@ class TestClient:
         change, loss = trainer.update(start, samples, 1, 0)
 
         # The same batches through torch's own optimiser.
+        from airpass.core.randomness import Purpose, stream
         from airpass.learning.client import _batches
-        from airpass.randomness import Purpose, stream
 
         reference = models.build("mnist-cnn", 1, 10, 28, 3)
         optimiser = torch.optim.SGD(reference.parameters(), lr=0.05)

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba.core.errors import TypingError
 
+from airpass.core.types import Complex, Real
+from airpass.kernels import sums as lanes
 from airpass.optim import conjugate_gradient as cg
-from airpass.optim import lanes, line_search, projections, schedules, softmin, sphere
+from airpass.optim import line_search, projections, schedules, softmin, sphere
 from airpass.optim.saturating import saturating
-from airpass.optim.types import Complex, Real
 from taylor import remainder_slope
 
 

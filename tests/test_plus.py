@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 from airpass import Design, InvalidInput, Receiver, Scenario, aircomp, design, select
 from airpass.channel.pass_uplink import element
+from airpass.core.types import Complex, Real
 from airpass.designs import plus
 from airpass.designs.base import Step
 from airpass.designs.joint import Goal, Track, response_table, sweep
 from airpass.documents import design_document, encode
+from airpass.kernels.jit import kernel
+from airpass.kernels.math import fma_single
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim.hill import hill
-from airpass.optim.jit import kernel
-from airpass.optim.types import Complex, Real
-from airpass.optim.vector_math import fma_single
 from airpass.selection.base import dominant_eigenvector, rank
 from airpass.selection.hrmc_plus import regrow
 from independent import check_design

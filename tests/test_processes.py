@@ -8,11 +8,11 @@ from contextlib import ExitStack
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from airpass.processes import one_blas_thread
+from airpass.core.threads import one_blas_thread
 
 FOLLOWER = """
 import time
-from airpass.processes import follow_parent
+from airpass.core.workers import follow_parent
 follow_parent({parent})
 time.sleep(60.0)
 """
@@ -29,7 +29,7 @@ LIMITED = """
 import numpy as np
 from airpass import select
 select(np.eye(3) + 1j, budget=1.0, method="hrmc")
-from airpass.processes import one_blas_thread
+from airpass.core.threads import one_blas_thread
 from threadpoolctl import threadpool_info
 with one_blas_thread():
     import scipy.linalg

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from airpass.optim import jit
+from airpass.kernels import jit
 from airpass.selection import hrmc
 
 PROGRAM = """

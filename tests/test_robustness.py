@@ -9,9 +9,9 @@ import pytest
 
 from airpass import InvalidInput, Scenario, Weighting, aircomp, design, tolerance
 from airpass.channel.pass_uplink import PassUplink
+from airpass.core.randomness import Purpose, stream
 from airpass.designs.margins import exact_margins, margins
-from airpass.randomness import Purpose, stream
-from airpass.robustness import RECEIVERS
+from airpass.designs.tolerance import RECEIVERS
 from airpass.selection.hrmc_plus import regrow
 from command_line import assert_refused
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from airpass import DeviceDraw, InvalidInput, Radio, Receiver, Scenario
-from airpass.randomness import Purpose, stream
+from airpass.core.randomness import Purpose, stream
 
 
 def test_the_papers_values() -> None:

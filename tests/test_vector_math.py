@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from airpass.optim import vector_math
-from airpass.optim.jit import kernel
-from airpass.optim.types import Real
+from airpass.core.types import Real
+from airpass.kernels import math as vector_math
+from airpass.kernels.jit import kernel
 
 
 @kernel

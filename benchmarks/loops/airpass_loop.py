@@ -12,10 +12,10 @@ import workload  # noqa: E402
 
 import airpass  # noqa: E402
 from airpass import Scenario, TrainOptions  # noqa: E402
+from airpass.core.threads import one_blas_thread, processors  # noqa: E402
 from airpass.learning.aggregation import weighted_mean  # noqa: E402
 from airpass.learning.pool import Pool  # noqa: E402
 from airpass.learning.training import _trainer, prepare  # noqa: E402
-from airpass.processes import one_blas_thread, processors  # noqa: E402
 
 
 def main() -> None:

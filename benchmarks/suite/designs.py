@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
 from airpass import Scenario, design
-from airpass.processes import processors
+from airpass.core.threads import processors
 from suite.measure import Section, Table
 
 METHODS = {"airpass": 24, "airpass-plus": 8}  # draws a turn

@@ -10,9 +10,9 @@ import torch
 
 from airpass import Scenario, select
 from airpass.channel.pass_uplink import Field
+from airpass.core.types import Real
 from airpass.geometry import hago
 from airpass.optim.softmin import softmin
-from airpass.optim.types import Real
 from suite.measure import Comparison, Section, Table, in_turn
 
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"

@@ -13,14 +13,14 @@ import numpy as np
 import torch
 
 from airpass import TrainOptions
-from airpass.errors import InvalidInput
+from airpass.core.errors import InvalidInput
+from airpass.core.threads import one_blas_thread, processors
 from airpass.learning.aggregation import Float32, weighted_mean
 from airpass.learning.client import Trainer
 from airpass.learning.download import stored_path
 from airpass.learning.partition import Indices
 from airpass.learning.pool import Make, Own, Pool
 from airpass.learning.training import _trainer
-from airpass.processes import one_blas_thread, processors
 from suite.limits import Step, peak_of_all_cores
 from suite.measure import Comparison, Section, Table, duration, in_turn
 

@@ -17,17 +17,17 @@ from torch.nn import functional
 
 from airpass import Scenario
 from airpass.channel.pass_uplink import element
+from airpass.core.threads import processors
+from airpass.core.types import Complex, Real
+from airpass.kernels.jit import kernel
 from airpass.learning.conv_pool import ConvPoolReLU
 from airpass.learning.models import build
 from airpass.optim import projections
-from airpass.optim.jit import kernel
 from airpass.optim.saturating import saturating
-from airpass.optim.types import Complex, Real
-from airpass.processes import processors
 from suite.measure import Section, Table, duration, timed
 
 TURNS = 15
-# Operations of one exponential, logarithm, and sine with cosine: see airpass.optim.vector_math.
+# Operations of one exponential, logarithm, and sine with cosine: see airpass.kernels.math.
 EXP, LOG, COS_SIN = 32, 31, 52
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from airpass.processes import processors
+from airpass.core.threads import processors
 from suite.measure import duration
 
 SECTIONS = ("stage", "selection", "geometry", "designs", "learning", "growth", "limits", "starting")

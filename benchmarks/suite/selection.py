@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from airpass import Scenario, aircomp, select
+from airpass.core.types import Complex, Real
 from airpass.optim.conic import LiftedProgram, LiftedSolution
-from airpass.optim.types import Complex, Real
 from airpass.selection import sdr_dc
 from airpass.selection.base import rank
 from suite.measure import Comparison, Section, Table, timed

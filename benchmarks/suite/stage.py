@@ -11,8 +11,8 @@ import numpy as np
 import pymanopt
 
 from airpass import Scenario, aircomp
+from airpass.core.types import Complex, Real
 from airpass.optim import conjugate_gradient as cg
-from airpass.optim.types import Complex, Real
 from airpass.selection.base import dominant_eigenvector
 from airpass.selection.hrmc import HrmcOptions
 from suite.measure import Comparison, Section, Table, in_turn

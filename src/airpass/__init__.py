@@ -9,14 +9,13 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airpass.certificates import Certificate, certify
-    from airpass.designing import Design, design
-    from airpass.devices import DeviceDraw, Devices
-    from airpass.errors import InvalidInput
+    from airpass.core.errors import InvalidInput
+    from airpass.designs.api import Design, design
+    from airpass.designs.tolerance import Tolerance, tolerance
     from airpass.learning.training import TrainingRun, TrainOptions, train
-    from airpass.robustness import Tolerance, tolerance
-    from airpass.scenario import Radio, Receiver, Scenario, Weighting
-    from airpass.selecting import Selection, select
+    from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
+    from airpass.selection.api import Selection, select
+    from airpass.selection.certificate import Certificate, certify
 
 __all__ = [
     "Certificate",
@@ -42,23 +41,23 @@ __all__ = [
 __version__ = version("airpass")
 
 _HOME = {
-    "Certificate": "certificates",
-    "Design": "designing",
-    "DeviceDraw": "devices",
-    "Devices": "devices",
-    "InvalidInput": "errors",
+    "Certificate": "selection.certificate",
+    "Design": "designs.api",
+    "DeviceDraw": "scenario",
+    "Devices": "scenario",
+    "InvalidInput": "core.errors",
     "Radio": "scenario",
     "Receiver": "scenario",
     "Scenario": "scenario",
-    "Selection": "selecting",
-    "Tolerance": "robustness",
+    "Selection": "selection.api",
+    "Tolerance": "designs.tolerance",
     "TrainOptions": "learning.training",
     "TrainingRun": "learning.training",
     "Weighting": "scenario",
-    "certify": "certificates",
-    "design": "designing",
-    "select": "selecting",
-    "tolerance": "robustness",
+    "certify": "selection.certificate",
+    "design": "designs.api",
+    "select": "selection.api",
+    "tolerance": "designs.tolerance",
     "train": "learning.training",
 }
 

@@ -19,8 +19,8 @@ from math import nan
 
 import numpy as np
 
-from airpass.errors import InvalidInput
-from airpass.optim.types import Complex, Mask, Real
+from airpass.core.errors import InvalidInput
+from airpass.core.types import Complex, Mask, Real
 
 
 def budget(power: float, mse_threshold: float, noise_power: float) -> float:

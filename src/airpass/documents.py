@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airpass import __version__
-from airpass.certificates import Certificate, SetCheck
-from airpass.designing import Design
-from airpass.optim.types import Complex
-from airpass.registry import options_dict
-from airpass.robustness import Tolerance
-from airpass.selecting import Selection
+from airpass.core.registry import options_dict
+from airpass.core.types import Complex
+from airpass.designs.api import Design
+from airpass.designs.tolerance import Tolerance
+from airpass.selection.api import Selection
+from airpass.selection.certificate import Certificate, SetCheck
 
 if TYPE_CHECKING:
     from airpass.learning.training import TrainingRun

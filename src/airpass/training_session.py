@@ -5,16 +5,16 @@ from pathlib import Path
 from typing import Any
 
 from airpass import designs
-from airpass.designing import design as run_design
+from airpass.core.errors import InvalidInput
+from airpass.core.files import write_atomically
+from airpass.core.registry import build_options
+from airpass.designs.api import design as run_design
 from airpass.documents import encode, training_document, training_table
-from airpass.errors import InvalidInput
 from airpass.figures.style import render
 from airpass.figures.training import draw_training
-from airpass.files import write_atomically
 from airpass.learning.aggregation import LinkOptions
 from airpass.learning.partition import PartitionOptions
 from airpass.learning.training import FEDAVG, TrainingRun, TrainOptions, prepare, train
-from airpass.registry import build_options
 from airpass.scenario import Scenario
 
 

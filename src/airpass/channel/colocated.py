@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airpass.optim.types import Complex, Real
+from airpass.core.types import Complex, Real
 
 AXES = ("x", "y", "z")
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.optim.jit import kernel
-from airpass.optim.types import Complex, Mask, Real
-from airpass.optim.vector_math import cos_sin_turns
+from airpass.core.types import Complex, Mask, Real
+from airpass.kernels.jit import kernel
+from airpass.kernels.math import cos_sin_turns
 
 
 class Field(NamedTuple):

@@ -8,7 +8,7 @@ import click
 
 from airpass.cli import designs, learning, studies  # noqa: F401  (they add their commands to the group)
 from airpass.cli.root import cli
-from airpass.errors import InvalidInput
+from airpass.core.errors import InvalidInput
 
 __all__ = ["cli", "main"]
 

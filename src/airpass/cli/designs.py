@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from airpass import checks
 from airpass.cli.options import (
     check_outputs,
     figure_option,
@@ -25,7 +24,8 @@ from airpass.cli.output import (
     write_json,
 )
 from airpass.cli.root import cli
-from airpass.errors import InvalidInput
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from airpass.designs.base import Step
@@ -104,8 +104,8 @@ def design(
     }
     if draws is not None:
         errors["draws"] = checks.whole("draws", draws, 1)
-    from airpass.designing import design as run
-    from airpass.designing import method_named
+    from airpass.designs.api import design as run
+    from airpass.designs.api import method_named
 
     options = nested(changes, "option")
     given = {
@@ -142,7 +142,7 @@ def design(
             report=report,
         )
         if tolerance_mm is not None:
-            from airpass.robustness import tolerance
+            from airpass.designs.tolerance import tolerance
 
             measured = tolerance(result, **errors, seed=seed, report=report)
     from airpass.documents import design_document, tolerance_document
@@ -213,11 +213,11 @@ def select(
 ) -> None:
     """Choose devices and receive beam for channels of your own."""
     check_outputs(json_path, figure_path)
-    from airpass import certificates
-    from airpass.arrays import read_array
-    from airpass.certificates import parse_set
-    from airpass.selecting import checked_channels, checked_weights
-    from airpass.selecting import select as run
+    from airpass.core.arrays import read_array
+    from airpass.selection import certificate as certificates
+    from airpass.selection.api import checked_channels, checked_weights
+    from airpass.selection.api import select as run
+    from airpass.selection.certificate import parse_set
 
     channels = checked_channels(read_array(channels_path, variable), str(channels_path))
     suspects = None if check_set is None else parse_set(check_set, channels.shape[1])
@@ -273,7 +273,7 @@ def select(
 def methods(with_options: bool, json_path: str | None) -> None:
     """List every selection, geometry and design method."""
     from airpass import designs, geometry, selection
-    from airpass.registry import options_dict
+    from airpass.core.registry import options_dict
 
     kinds: list[tuple[str, Any]] = [
         ("selection", selection.methods()),

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from airpass import checks
 from airpass.cli.options import json_option, scenario_options
 from airpass.cli.output import console, print_training, progress, progress_bars, write_json
 from airpass.cli.root import cli
-from airpass.errors import InvalidInput
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from airpass.scenario import Scenario
@@ -196,7 +196,7 @@ def data_verify(names: Sequence[str], data_dir: Path | None) -> None:
 @click.option("--rounds", type=int, default=100, show_default=True, help="Communication rounds of training.")
 def demo(out: Path, seed: int, rounds: int) -> None:
     """Design and train the paper's K=10, M=5, N=5, 10 dB set-up by every fast scheme; write a report."""
-    from airpass.demo import run
+    from airpass.study.demo import run
 
     with progress_bars() as bars:
         rows = run(out, checks.whole("seed", seed, 0), checks.whole("rounds", rounds, 1), bars)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from airpass import checks
-from airpass.errors import InvalidInput
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from airpass.scenario import Scenario

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airpass.certificates import Certificate
-    from airpass.designing import Design
+    from airpass.designs.api import Design
+    from airpass.designs.tolerance import Tolerance
     from airpass.learning.training import TrainingRun
-    from airpass.robustness import Tolerance
-    from airpass.selecting import Selection
+    from airpass.selection.api import Selection
+    from airpass.selection.certificate import Certificate
     from airpass.training_session import Bars
 
 DEVICE_ROWS = 60  # longer tables are cut on the terminal; the JSON has all
@@ -92,8 +92,8 @@ def write_json(path: str | None, build: Callable[[], dict[str, Any]]) -> None:
     """Write what `build` makes to a file, or to standard output for "-"; nothing for None."""
     if path is None:
         return
+    from airpass.core.files import write_atomically
     from airpass.documents import encode
-    from airpass.files import write_atomically
 
     content = encode(build())
     if path == "-":

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from airpass import checks
 from airpass.cli.options import json_option
 from airpass.cli.output import console, write_json
 from airpass.cli.root import cli
-from airpass.errors import InvalidInput
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from airpass.study.figure import PaperFigure, Table
@@ -132,7 +132,7 @@ def _chosen(names: Sequence[str], known: dict[str, "PaperFigure"]) -> list["Pape
 
 def backend(workers: int | None, dask: str | None, trials: Sequence["Trial"]) -> "Backend":
     """Where trials run. For local processes their data is fetched as well, once for all."""
-    from airpass.processes import processors
+    from airpass.core.threads import processors
     from airpass.study.runner import DaskCluster, LocalProcesses
 
     if dask is not None:

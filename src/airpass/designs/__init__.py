@@ -3,8 +3,8 @@
 import sys
 from functools import cache
 
+from airpass.core.registry import discover
 from airpass.designs.base import DesignMethod
-from airpass.registry import discover
 
 
 @cache

@@ -13,13 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from airpass import aircomp, checks
+from airpass import aircomp
+from airpass.core import checks
+from airpass.core.randomness import Purpose, stream
+from airpass.core.registry import lookup
+from airpass.core.types import Complex, Real
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
 from airpass.geometry import methods as geometry_methods
 from airpass.geometry.base import GeometryMethod
-from airpass.optim.types import Complex, Real
-from airpass.randomness import Purpose, stream
-from airpass.registry import lookup
 from airpass.scenario import Scenario
 from airpass.selection import methods as selection_methods
 from airpass.selection.base import Report, SelectionMethod, rank

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from airpass.optim.types import Complex, Real
+from airpass.core.types import Complex, Real
 from airpass.scenario import Scenario
 from airpass.selection.base import Report
 

@@ -16,11 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from airpass import aircomp, checks
+from airpass import aircomp
 from airpass.channel.colocated import AXES
+from airpass.core import checks
+from airpass.core.randomness import Purpose, stream
+from airpass.core.types import Real
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
-from airpass.optim.types import Real
-from airpass.randomness import Purpose, stream
 from airpass.scenario import Receiver, Scenario
 from airpass.selection import hrmc, hrmc_plus
 from airpass.selection.base import Report, SelectionMethod, rank

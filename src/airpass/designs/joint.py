@@ -21,12 +21,12 @@ from typing import NamedTuple
 import numpy as np
 
 from airpass.channel.pass_uplink import Field, element
+from airpass.core.types import Complex, Real, Single
+from airpass.kernels.jit import kernel
+from airpass.kernels.math import cos_sin_turns, fma, fma_single
+from airpass.kernels.sums import lane_sum
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
-from airpass.optim.jit import kernel
-from airpass.optim.lanes import lane_sum
-from airpass.optim.types import Complex, Real, Single
-from airpass.optim.vector_math import cos_sin_turns, fma, fma_single
 
 REFINEMENTS = 3  # halvings of the grid step around the best grid point
 FIRST_STEP = 0.3  # of the beam's conjugate gradients

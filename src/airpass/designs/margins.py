@@ -4,7 +4,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from airpass.optim.types import Complex, Real
+from airpass.core.types import Complex, Real
 from airpass.scenario import Scenario
 
 AVERAGED_PLACES = 200  # along each waveguide, where beam and layout are not known yet

@@ -24,16 +24,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airpass import aircomp, checks
+from airpass import aircomp
 from airpass.channel.pass_uplink import Field
+from airpass.core import checks
+from airpass.core.randomness import Purpose, stream
+from airpass.core.threads import processors
+from airpass.core.types import Complex, Mask, Real
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
 from airpass.designs.joint import FIRST_STEP, Goal, Track, response_table, sweep
 from airpass.designs.margins import exact_margins, margins
 from airpass.geometry import hago
 from airpass.optim import conjugate_gradient as cg
-from airpass.optim.types import Complex, Mask, Real
-from airpass.processes import processors
-from airpass.randomness import Purpose, stream
 from airpass.scenario import Scenario, Weighting
 from airpass.selection import hrmc_plus
 from airpass.selection.base import Report, dominant_eigenvector, rank

@@ -6,10 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
-from airpass.designing import Design
+from airpass.core.types import Real
+from airpass.designs.api import Design
 from airpass.figures.style import BLUE, RC, VERMILLION, new_figure
-from airpass.optim.types import Real
-from airpass.selecting import Selection
+from airpass.selection.api import Selection
 
 FLOOR_STEP_M = 0.05
 MOST_FLOOR_POINTS = 2000  # along either side, however large the room

@@ -7,8 +7,8 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from airpass.errors import InvalidInput
-from airpass.files import write_atomically
+from airpass.core.errors import InvalidInput
+from airpass.core.files import write_atomically
 
 # Okabe & Ito, "Color Universal Design" (2008).
 BLUE = "#0072B2"

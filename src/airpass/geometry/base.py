@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from airpass.optim.types import Complex, Mask, Real
+from airpass.core.types import Complex, Mask, Real
 from airpass.scenario import Scenario
 
 

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airpass import checks
 from airpass.channel.pass_uplink import Field, element
-from airpass.errors import InvalidInput
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
+from airpass.core.types import Complex, Mask, Real
 from airpass.geometry.base import GeometryMethod, LayoutSearch, no_worse
-from airpass.optim.jit import kernel
-from airpass.optim.lanes import lane_min
-from airpass.optim.types import Complex, Mask, Real
-from airpass.optim.vector_math import fma
+from airpass.kernels.jit import kernel
+from airpass.kernels.math import fma
+from airpass.kernels.sums import lane_min
 from airpass.scenario import Scenario
 
 REFINEMENTS = 3  # rounds of a ten times finer grid around the best point

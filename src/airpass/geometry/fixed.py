@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from airpass.core.types import Complex, Mask, Real
 from airpass.geometry.base import GeometryMethod, LayoutSearch, weakest_gain
-from airpass.optim.types import Complex, Mask, Real
 from airpass.scenario import Scenario
 
 

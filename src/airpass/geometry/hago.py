@@ -22,17 +22,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass import checks
 from airpass.channel.pass_uplink import Field, element
+from airpass.core import checks
+from airpass.core.types import Complex, Mask, Real
 from airpass.geometry.base import GeometryMethod, LayoutSearch, no_worse, weakest_gain
 from airpass.geometry.slack import invert, layout_from_raw, raw_gradient
+from airpass.kernels.jit import kernel
+from airpass.kernels.math import fma
+from airpass.kernels.sums import lane_sum
 from airpass.optim import line_search
-from airpass.optim.jit import kernel
-from airpass.optim.lanes import lane_sum
 from airpass.optim.schedules import shrink
 from airpass.optim.softmin import softmin
-from airpass.optim.types import Complex, Mask, Real
-from airpass.optim.vector_math import fma
 from airpass.scenario import Scenario
 
 UNITS = ("score", "gain")

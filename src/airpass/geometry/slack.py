@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from airpass.optim.jit import kernel
-from airpass.optim.types import Real
+from airpass.core.types import Real
+from airpass.kernels.jit import kernel
 
 # Shares below this are raised to it when a layout is inverted: softplus cannot reach zero.
 # The layout moves by no more than this share of the free length.

@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from airpass import aircomp, checks
-from airpass.optim.types import Complex, Mask, Real
+from airpass import aircomp
+from airpass.core import checks
+from airpass.core.types import Complex, Mask, Real
 
 Float32 = NDArray[np.float32]
 BLOCK = 16_384  # symbols simulated at a time, to bound memory with many receive chains

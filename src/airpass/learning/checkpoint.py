@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from airpass.errors import InvalidInput
-from airpass.files import write_atomically
+from airpass.core.errors import InvalidInput
+from airpass.core.files import write_atomically
 from airpass.learning.aggregation import Float32
 
 

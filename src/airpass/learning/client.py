@@ -13,10 +13,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from airpass.core.randomness import Purpose, stream
 from airpass.learning.aggregation import Float32
 from airpass.learning.datasets import Bytes, Dataset
 from airpass.learning.partition import Indices
-from airpass.randomness import Purpose, stream
 
 CHUNK = 1000  # images measured at a time
 

@@ -13,9 +13,9 @@ from torch import nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
+from airpass.core.types import Single
 from airpass.learning import conv_single, conv_sparse, conv_winograd
 from airpass.learning.max_pool import pool, unpool
-from airpass.optim.types import Single
 
 
 def _array(tensor: torch.Tensor) -> Single:

@@ -14,10 +14,10 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from airpass.core.types import Single
+from airpass.kernels.jit import kernel
+from airpass.kernels.simd import VectorCode, contiguous
 from airpass.learning.max_pool import DEAD, Places, emit_largest
-from airpass.optim.jit import kernel
-from airpass.optim.types import Single
-from airpass.optim.vector_code import VectorCode, contiguous
 
 # Numbers to a vector operation: filters must be a multiple of it. No more, as nine weights, or ten sums,
 # must stay in registers.

@@ -12,10 +12,10 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from airpass.core.types import Single
+from airpass.kernels.jit import kernel
+from airpass.kernels.simd import VectorCode, contiguous
 from airpass.learning.max_pool import DEAD, Places
-from airpass.optim.jit import kernel
-from airpass.optim.types import Single
-from airpass.optim.vector_code import VectorCode, contiguous
 
 Offsets: TypeAlias = NDArray[np.int32]
 LANES = 16  # numbers to a vector operation: channels must be a multiple of it

@@ -16,10 +16,10 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
+from airpass.core.types import Single
+from airpass.kernels.jit import kernel
+from airpass.kernels.simd import VectorCode, contiguous
 from airpass.learning.max_pool import Places, emit_largest
-from airpass.optim.jit import kernel
-from airpass.optim.types import Single
-from airpass.optim.vector_code import VectorCode, contiguous
 
 LANES = 8  # numbers to a vector operation: channels must be a multiple of it
 # What a product of matrices holds in registers: so many patches by so many vectors of filters.

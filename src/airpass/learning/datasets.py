@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airpass.errors import InvalidInput
+from airpass.core.errors import InvalidInput
 
 Bytes = NDArray[np.uint8]
 PARTS = ("x_train", "y_train", "x_test", "y_test")

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from airpass import checks
-from airpass.errors import InvalidInput
-from airpass.files import write_atomically
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
+from airpass.core.files import write_atomically
 from airpass.learning.datasets import (
     RECIPES,
     Bytes,

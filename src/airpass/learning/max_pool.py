@@ -6,9 +6,9 @@ import numpy as np
 from numba.core import types
 from numpy.typing import NDArray
 
-from airpass.optim.jit import kernel
-from airpass.optim.types import Single
-from airpass.optim.vector_code import VectorCode
+from airpass.core.types import Single
+from airpass.kernels.jit import kernel
+from airpass.kernels.simd import VectorCode
 
 Places: TypeAlias = NDArray[np.int32]  # where in its window a maximum was: 0 to 3, or DEAD
 DEAD = 4  # no gradient passes: ReLU cut it off

@@ -11,7 +11,7 @@ from functools import partial
 import torch
 from torch import nn
 
-from airpass.errors import InvalidInput
+from airpass.core.errors import InvalidInput
 from airpass.learning.conv_pool import ConvPoolReLU
 
 DROPOUT = 0.25  # after each block of the CIFAR-10 network; ours

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from airpass import checks
-from airpass.errors import InvalidInput
-from airpass.randomness import Purpose, stream
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
+from airpass.core.randomness import Purpose, stream
 
 Indices = NDArray[np.int64]
 KINDS = ("classes", "iid", "dirichlet")

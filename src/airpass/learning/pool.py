@@ -16,11 +16,11 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
+from airpass.core.types import Real
+from airpass.core.workers import follow_parent
 from airpass.learning.aggregation import Float32
 from airpass.learning.client import Trainer
 from airpass.learning.partition import Indices
-from airpass.optim.types import Real
-from airpass.processes import follow_parent
 
 Own = tuple[Trainer, list[Indices]]  # a worker's own trainer and partition
 Make = Callable[[], Own]

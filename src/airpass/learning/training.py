@@ -18,10 +18,14 @@ from typing import Any
 
 import numpy as np
 
-from airpass import __version__, checks
-from airpass.designing import Design
-from airpass.designing import design as run_design
-from airpass.errors import InvalidInput
+from airpass import __version__
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
+from airpass.core.randomness import Purpose, stream
+from airpass.core.registry import options_dict
+from airpass.core.threads import one_blas_thread
+from airpass.designs.api import Design
+from airpass.designs.api import design as run_design
 from airpass.learning import models
 from airpass.learning.aggregation import Float32, Link, LinkOptions, over_the_air, weighted_mean
 from airpass.learning.checkpoint import Saved, restore, save
@@ -39,9 +43,6 @@ from airpass.learning.datasets import Dataset
 from airpass.learning.download import check_name, load
 from airpass.learning.partition import Indices, PartitionOptions, partition
 from airpass.learning.pool import Pool
-from airpass.processes import one_blas_thread
-from airpass.randomness import Purpose, stream
-from airpass.registry import options_dict
 from airpass.scenario import Scenario
 
 FEDAVG = "fedavg"

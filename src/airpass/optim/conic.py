@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airpass.optim.types import Complex, Real
+from airpass.core.types import Complex, Real
 
 _ROOT_2 = np.sqrt(2.0)
 

@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from airpass.core.types import Complex, Real
+from airpass.kernels.jit import kernel
+from airpass.kernels.sums import BLOCK
 from airpass.optim import line_search, sphere
 from airpass.optim.hill import hill
-from airpass.optim.jit import kernel
-from airpass.optim.lanes import BLOCK
 from airpass.optim.projections import (
     Scratch,
     gradient,
@@ -30,7 +31,6 @@ from airpass.optim.projections import (
 )
 from airpass.optim.saturating import saturating
 from airpass.optim.softmin import softmin
-from airpass.optim.types import Complex, Real
 
 SATURATING = 0
 SOFTMIN = 1

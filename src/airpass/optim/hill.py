@@ -7,9 +7,9 @@ says: a smooth count of the scores below one, which is exact in the limit of lar
 floor = 0 the weakest score rules: F^(-1/p) tends to the least z_k, whatever their scale.
 """
 
-from airpass.optim.jit import kernel
-from airpass.optim.lanes import lane_sum
-from airpass.optim.types import Real
+from airpass.core.types import Real
+from airpass.kernels.jit import kernel
+from airpass.kernels.sums import lane_sum
 
 MOST_DOUBLINGS = 6
 

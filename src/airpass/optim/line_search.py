@@ -4,7 +4,7 @@ A search tries a step, asks `sufficient_decrease`, and if refused tries `next_tr
 step that was taken seeds the next search through `first_trial`.
 """
 
-from airpass.optim.jit import kernel
+from airpass.kernels.jit import kernel
 
 ARMIJO = 1e-4  # fraction of the linear prediction that counts as enough; Nocedal & Wright, sec. 3.1
 SHORTEST_CUT = 0.1  # a trial is cut to between a tenth ...

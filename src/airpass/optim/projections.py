@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.optim.jit import kernel
-from airpass.optim.lanes import BLOCK, add_lane_products
-from airpass.optim.types import Complex, Real
-from airpass.optim.vector_math import fma
+from airpass.core.types import Complex, Real
+from airpass.kernels.jit import kernel
+from airpass.kernels.math import fma
+from airpass.kernels.sums import BLOCK, add_lane_products
 
 
 @kernel

@@ -1,9 +1,9 @@
 """The smooth count of devices below one that HRMC lowers, eqs. (33)-(35): sum_k w_k (1 - exp(-v_k/level))."""
 
-from airpass.optim.jit import kernel
-from airpass.optim.lanes import BLOCK, lane_sum
-from airpass.optim.types import Real
-from airpass.optim.vector_math import exp, log
+from airpass.core.types import Real
+from airpass.kernels.jit import kernel
+from airpass.kernels.math import exp, log
+from airpass.kernels.sums import BLOCK, lane_sum
 
 
 @kernel

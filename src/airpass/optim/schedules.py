@@ -1,6 +1,6 @@
 """Homotopy schedules: a parameter that moves geometrically up to a bound and stays there."""
 
-from airpass.optim.jit import kernel
+from airpass.kernels.jit import kernel
 
 
 @kernel

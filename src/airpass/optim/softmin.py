@@ -2,10 +2,10 @@
 
 import math
 
-from airpass.optim.jit import kernel
-from airpass.optim.lanes import lane_min, lane_sum
-from airpass.optim.types import Real
-from airpass.optim.vector_math import exp
+from airpass.core.types import Real
+from airpass.kernels.jit import kernel
+from airpass.kernels.math import exp
+from airpass.kernels.sums import lane_min, lane_sum
 
 
 @kernel

@@ -7,8 +7,8 @@ d is 2 Re(d^H grad f): `slope` is the one place that says so.
 
 import numpy as np
 
-from airpass.optim.jit import kernel
-from airpass.optim.types import Complex
+from airpass.core.types import Complex
+from airpass.kernels.jit import kernel
 
 
 @kernel

@@ -3,7 +3,7 @@
 import sys
 from functools import cache
 
-from airpass.registry import discover
+from airpass.core.registry import discover
 from airpass.selection.base import SelectionMethod
 
 

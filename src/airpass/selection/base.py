@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from airpass.optim.types import Complex, Real
+from airpass.core.types import Complex, Real
 
 Report = Callable[[str], None]
 

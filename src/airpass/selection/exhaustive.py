@@ -11,12 +11,12 @@ from itertools import combinations
 
 import numpy as np
 
-from airpass import checks
-from airpass.errors import InvalidInput
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
+from airpass.core.types import Complex, Real
+from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
-from airpass.optim.jit import kernel
-from airpass.optim.types import Complex, Real
 from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant_eigenvector, random_beams
 
 MOST_DEVICES = 12

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airpass import checks
+from airpass.core import checks
+from airpass.core.types import Complex, Real
+from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
-from airpass.optim.jit import kernel
 from airpass.optim.schedules import grow, shrink
-from airpass.optim.types import Complex, Real
 from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant_eigenvector, random_beams
 
 # The surrogate is a sum over the devices, and so is its gradient: beyond this many, a first step that is

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airpass import checks
+from airpass.core import checks
+from airpass.core.types import Complex, Real
+from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
-from airpass.optim.jit import kernel
-from airpass.optim.types import Complex, Real
 from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant_eigenvector, random_beams
 
 ANNEAL = (0, 1, 2, 3, 4)  # log2 of the powers p of the smooth count

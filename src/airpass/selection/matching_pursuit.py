@@ -22,10 +22,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airpass import checks
-from airpass.optim.jit import kernel
+from airpass.core import checks
+from airpass.core.types import Complex, Real
+from airpass.kernels.jit import kernel
 from airpass.optim.projections import squares
-from airpass.optim.types import Complex, Real
 from airpass.selection.base import BeamSearch, Report, SelectionMethod
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airpass.optim.types import Complex
+from airpass.core.types import Complex
 from airpass.selection.base import BeamSearch, Report, SelectionMethod, random_beams
 
 

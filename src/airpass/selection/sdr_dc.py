@@ -24,10 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from airpass import checks
 from airpass.aircomp import scores
+from airpass.core import checks
+from airpass.core.types import Complex, Real
 from airpass.optim.conic import LiftedProgram
-from airpass.optim.types import Complex, Real
 from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant_eigenvector, rank
 
 SEARCHES = ("bisection", "linear")

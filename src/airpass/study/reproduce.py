@@ -13,9 +13,9 @@ from typing import Any
 import jinja2
 
 from airpass import __version__
-from airpass.errors import InvalidInput
+from airpass.core.errors import InvalidInput
+from airpass.core.files import write_atomically
 from airpass.figures.style import render
-from airpass.files import write_atomically
 from airpass.study.claims import Rows, Verdict, judge
 from airpass.study.figure import PaperFigure, Table
 from airpass.study.figure import figures as all_figures

@@ -16,8 +16,8 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from airpass.errors import InvalidInput
-from airpass.processes import follow_parent
+from airpass.core.errors import InvalidInput
+from airpass.core.workers import follow_parent
 from airpass.study.store import Store
 from airpass.study.trial import Row, Trial, check, relabel, run
 

@@ -13,8 +13,8 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from airpass.errors import InvalidInput
-from airpass.files import write_atomically
+from airpass.core.errors import InvalidInput
+from airpass.core.files import write_atomically
 from airpass.study.trial import SECONDS, Row, Trial
 
 SCHEMA = pa.schema(

@@ -14,12 +14,12 @@ from statistics import median
 from typing import Any
 
 from airpass import __version__
-from airpass.designing import Design, design, method_named
-from airpass.errors import InvalidInput
-from airpass.registry import build_options, lookup
+from airpass.core.errors import InvalidInput
+from airpass.core.registry import build_options, lookup
+from airpass.designs.api import Design, design, method_named
 from airpass.scenario import Scenario
-from airpass.selecting import select
 from airpass.selection import methods as selection_methods
+from airpass.selection.api import select
 
 FEDAVG = "fedavg"
 SECONDS = "seconds"  # the one metric that differs from run to run

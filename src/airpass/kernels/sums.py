@@ -12,10 +12,10 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from airpass.optim.jit import kernel
-from airpass.optim.types import Complex, Real
-from airpass.optim.vector_code import VectorCode, contiguous
-from airpass.optim.vector_math import fma
+from airpass.core.types import Complex, Real
+from airpass.kernels.jit import kernel
+from airpass.kernels.math import fma
+from airpass.kernels.simd import VectorCode, contiguous
 
 LANES = 8
 # Entries worked on at a time, so that intermediate results stay in cache. Fewer are not sliced: counting the

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.io
 
-from airpass.errors import InvalidInput
+from airpass.core.errors import InvalidInput
 
 
 def read_array(path: Path, variable: str | None = None, flag: str = "--variable") -> Any:

@@ -14,130 +14,18 @@ from typing import Any, TypeVar
 import numpy as np
 import tomli_w
 
-from airpass import aircomp, checks
 from airpass.channel.colocated import AXES, ColocatedArray, line_array
 from airpass.channel.pass_uplink import PassUplink
-from airpass.devices import LISTS, DeviceDraw, Devices
-from airpass.errors import InvalidInput
-from airpass.files import write_atomically
-from airpass.optim.types import Complex, Real
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
+from airpass.core.files import write_atomically
+from airpass.core.types import Complex, Real
+from airpass.scenario.devices import LISTS, DeviceDraw, Devices
+from airpass.scenario.radio import Radio
+from airpass.scenario.receiver import ROUNDING, Receiver
+from airpass.scenario.weights import Weighting
 
 T = TypeVar("T")
-
-ROUNDING = 1e-9  # slack for rounding when lengths are compared, relative
-
-NORMALISATIONS = ("share", "count")
-
-
-@dataclass(frozen=True)
-class Receiver:
-    """The waveguides and their antennas, eqs. (2)-(8)."""
-
-    waveguides: int = 5  # M; figures 2, 3, 7, 8
-    antennas: int = 5  # N per waveguide; figures 2, 3, 6, 8
-    length_m: float | tuple[float, ...] = 40.0  # L_m, one for all or one each; section VI-A
-    spacing_m: float = 2.0  # d between waveguides; section VI-A
-    height_m: float = 4.0  # a; section VI-A
-    min_gap_m: float = 0.95  # least distance of neighbours on a waveguide; section VI-A
-
-    def __post_init__(self) -> None:
-        checks.keep(
-            self,
-            waveguides=checks.whole("receiver.waveguides", self.waveguides, 1),
-            antennas=checks.whole("receiver.antennas", self.antennas, 1),
-            spacing_m=checks.positive("receiver.spacing_m", self.spacing_m),
-            height_m=checks.positive("receiver.height_m", self.height_m),
-            min_gap_m=checks.at_least("receiver.min_gap_m", self.min_gap_m, 0.0),
-        )
-        if isinstance(self.length_m, tuple | list | np.ndarray):
-            lengths = tuple(checks.positive("receiver.length_m", value) for value in self.length_m)
-            if len(lengths) != self.waveguides:
-                raise InvalidInput(
-                    f"receiver.length_m has {len(lengths)} entries: must be one number, "
-                    f"or one for each of the {self.waveguides} waveguides"
-                )
-            checks.keep(self, length_m=lengths)
-        else:
-            checks.keep(self, length_m=checks.positive("receiver.length_m", self.length_m))
-        shortest = float(self.lengths.min())
-        needed = (self.antennas - 1) * self.min_gap_m
-        if shortest < needed * (1.0 - ROUNDING):
-            raise InvalidInput(
-                f"receiver.length_m = {shortest:g}: {self.antennas} antennas {self.min_gap_m:g} m apart "
-                f"need at least {needed:g} m (room T_m = L_m - (N-1) min_gap_m must be >= 0)"
-            )
-
-    @property
-    def lengths(self) -> Real:
-        """L_m of every waveguide, in metres."""
-        return np.broadcast_to(np.asarray(self.length_m, dtype=np.float64), (self.waveguides,)).copy()
-
-    @property
-    def room(self) -> Real:
-        """T_m = L_m - (N-1) min_gap of every waveguide, eq. (70), in metres."""
-        return np.maximum(self.lengths - (self.antennas - 1) * self.min_gap_m, 0.0)
-
-    @property
-    def waveguide_y(self) -> Real:
-        """(m-1) d, in metres, eq. (2)."""
-        return np.arange(self.waveguides, dtype=np.float64) * self.spacing_m
-
-    @property
-    def centre(self) -> Real:
-        """Midpoint of the structure, [x, y, z] in metres."""
-        return np.array([self.lengths.max() / 2.0, float(self.waveguide_y.mean()), self.height_m])
-
-
-@dataclass(frozen=True)
-class Radio:
-    """Power, noise and propagation."""
-
-    snr_db: float = 10.0  # P0/sigma^2; figures 2-7
-    mse_threshold: float = 0.03  # eps; section VI-A
-    wavelength_m: float = 0.125  # lambda; section VI-A
-    refractive_index: float = 1.45  # i_ref; section VI-A
-    path_gain: float = 1.0  # xi; section VI-A
-    power: float = 1.0  # P0; section VI-A
-
-    def __post_init__(self) -> None:
-        checks.keep(
-            self,
-            snr_db=checks.decibels("radio.snr_db", self.snr_db),
-            mse_threshold=checks.positive("radio.mse_threshold", self.mse_threshold),
-            # Below a micrometre, a phase over metres is lost in rounding.
-            wavelength_m=checks.at_least("radio.wavelength_m", self.wavelength_m, 1e-6),
-            refractive_index=checks.at_least("radio.refractive_index", self.refractive_index, 1.0),
-            path_gain=checks.positive("radio.path_gain", self.path_gain),
-            power=checks.positive("radio.power", self.power),
-        )
-
-    @property
-    def noise_power(self) -> float:
-        """sigma^2 = P0/SNR."""
-        return float(self.power / 10.0 ** (self.snr_db / 10.0))
-
-    @property
-    def budget(self) -> float:
-        """Gamma = P0 eps/sigma^2, eq. (24)."""
-        return aircomp.budget(self.power, self.mse_threshold, self.noise_power)
-
-
-@dataclass(frozen=True)
-class Weighting:
-    """How sample counts become the weights phi_k.
-
-    `share` is |D_k|/sum_j |D_j|. `count` is |D_k|, as printed in the paper, under which
-    no device can meet an error threshold of 0.03 (see docs/deviations.md).
-    """
-
-    normalisation: str = "share"
-
-    def __post_init__(self) -> None:
-        checks.one_of("weights.normalisation", self.normalisation, NORMALISATIONS)
-
-    def weights(self, samples: Real) -> Real:
-        """phi_k."""
-        return samples / samples.sum() if self.normalisation == "share" else samples.copy()
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 from airpass import aircomp
-from airpass.errors import InvalidInput
+from airpass.core.errors import InvalidInput
+from airpass.core.types import Complex, Real
 from airpass.optim.conic import LiftedProgram
-from airpass.optim.types import Complex, Real
-from airpass.selecting import checked_channels, checked_weights, select
+from airpass.selection.api import checked_channels, checked_weights, select
 
 ROUNDING = 1e-9  # relative slack for the eigenvalue's own rounding
 

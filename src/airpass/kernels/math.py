@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba.core import types
 from numba.extending import intrinsic
 
-from airpass.optim.jit import kernel
+from airpass.kernels.jit import kernel
 
 _LOG2_E = 1.4426950408889634
 # ln 2 split in two, the first with trailing zero bits, so that n*_LN2_HIGH is exact.

@@ -3,8 +3,8 @@
 Arithmetic is strict: operations stay as written, none are fused or reordered. So a kernel gives
 the same bits whether it was just compiled or comes from the cache, whatever the compiler made of
 it, and a seeded result can be repeated. Speed comes from the way loops are written instead: sums
-and minima go through `airpass.optim.lanes`, products and additions that should be fused through
-`airpass.optim.vector_math.fma`.
+and minima go through `airpass.kernels.sums`, products and additions that should be fused through
+`airpass.kernels.math.fma`.
 """
 
 import hashlib
@@ -20,6 +20,7 @@ R = TypeVar("R")
 
 _PACKAGE = Path(__file__).parent.parent
 _WITH_KERNELS = (
+    "kernels/*.py",
     "optim/*.py",
     "channel/*.py",
     "selection/*.py",

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from airpass import aircomp, checks, selection
-from airpass.errors import InvalidInput
-from airpass.optim.types import Complex, Mask, Real
-from airpass.processes import one_blas_thread
-from airpass.randomness import Purpose, stream
-from airpass.registry import build_options, lookup
+from airpass import aircomp, selection
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
+from airpass.core.randomness import Purpose, stream
+from airpass.core.registry import build_options, lookup
+from airpass.core.threads import one_blas_thread
+from airpass.core.types import Complex, Mask, Real
 from airpass.selection.base import Report
 
 

@@ -4,7 +4,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from airpass.errors import InvalidInput
+from airpass.core.errors import InvalidInput
 
 
 def write_atomically(path: Path, content: bytes) -> None:

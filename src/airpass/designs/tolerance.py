@@ -19,10 +19,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from airpass import aircomp, checks
-from airpass.designing import Design
-from airpass.optim.types import Complex, Mask, Real
-from airpass.randomness import Purpose, stream
+from airpass import aircomp
+from airpass.core import checks
+from airpass.core.randomness import Purpose, stream
+from airpass.core.types import Complex, Mask, Real
+from airpass.designs.api import Design
 from airpass.selection.hrmc_plus import regrow
 
 RECEIVERS = ("as designed", "rescaled", "re-solved")

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
-from airpass.errors import InvalidInput
+from airpass.core.errors import InvalidInput
 
 LARGEST = 1e100  # beyond this, squares and products leave the range of floats
 MOST = 1_000_000_000  # of anything that is counted

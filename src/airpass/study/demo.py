@@ -8,12 +8,12 @@ from pathlib import Path
 import jinja2
 
 from airpass import __version__
-from airpass.designing import Design, design
+from airpass.core.files import write_atomically
+from airpass.designs.api import Design, design
 from airpass.documents import design_document, encode
 from airpass.figures.room import draw_design
 from airpass.figures.style import render
 from airpass.figures.training import draw_training
-from airpass.files import write_atomically
 from airpass.learning.training import FEDAVG, TrainingRun, TrainOptions, prepare
 from airpass.scenario import Scenario
 from airpass.training_session import Bars, run_all

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airpass import checks
-from airpass.errors import InvalidInput
-from airpass.optim.types import Real
-from airpass.randomness import Purpose, stream
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
+from airpass.core.randomness import Purpose, stream
+from airpass.core.types import Real
 
 LISTS = ("x_m", "y_m", "gain", "samples")  # of which devices consist
 MNIST_TRAINING_IMAGES = 60_000  # what K devices share evenly when no sample counts are given

@@ -9,8 +9,8 @@ from functools import cache
 from types import ModuleType
 from typing import Any, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from airpass import checks
-from airpass.errors import InvalidInput
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
 
 
 class Named(Protocol):

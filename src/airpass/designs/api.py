@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from airpass import checks, designs
+from airpass import designs
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
+from airpass.core.registry import build_options, lookup
+from airpass.core.threads import one_blas_thread
+from airpass.core.types import Complex, Mask, Real
 from airpass.designs.alternating import alternation
 from airpass.designs.base import DesignMethod, OnStep, Step
-from airpass.errors import InvalidInput
-from airpass.optim.types import Complex, Mask, Real
-from airpass.processes import one_blas_thread
-from airpass.registry import build_options, lookup
 from airpass.scenario import Scenario
-from airpass.selecting import Selection, silent
+from airpass.selection.api import Selection, silent
 from airpass.selection.base import Report
 
 DEFAULT_METHOD = "airpass-plus"

@@ -1,0 +1,1 @@
+"""Numba machinery: compilation, vector code, elementary functions and sums."""
