@@ -1,7 +1,8 @@
 """Over-the-air computation for given channels, eqs. (13)-(32).
 
 Devices k in S send b_k s_k at once; the receiver forms s_hat = m^H r/sqrt(eta) as an
-estimate of s = sum_k phi_k s_k. Everything here is a formula; nothing is searched for.
+estimate of s = sum_k phi_k s_k. This module holds formulas only. `Link` puts them together:
+given channels, weights, a beam and powers, it has the scores, the senders and their scaling.
 
 | paper   | here               |
 |---------|--------------------|
@@ -15,12 +16,14 @@ estimate of s = sum_k phi_k s_k. Everything here is a formula; nothing is search
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import nan
 
 import numpy as np
 
 from airpass.core.errors import InvalidInput
 from airpass.core.types import Complex, Mask, Real
+from airpass.kernels.jit import kernel
 
 
 def budget(power: float, mse_threshold: float, noise_power: float) -> float:
@@ -69,7 +72,7 @@ def denoising_factor(beam: Complex, channels: Complex, weights: Real, chosen: Ma
 def transmit_scaling(
     beam: Complex, channels: Complex, weights: Real, chosen: Mask, denoising_factor: float
 ) -> Complex:
-    """b_k that aligns device k, eq. (19); zero for devices that stay silent."""
+    """b_k that aligns device k, eq. (19); zero for devices that do not send."""
     result = np.zeros(channels.shape[1], dtype=np.complex128)
     if chosen.any():
         received = np.conj(beam) @ channels[:, chosen]
@@ -97,7 +100,7 @@ def mse(
 def optimal_mse(
     beam: Complex, channels: Complex, weights: Real, chosen: Mask, power: float, noise_power: float
 ) -> float:
-    """MSE with the best b_k and eta, eq. (22); not a number when nobody sends."""
+    """MSE with the best b_k and eta, eq. (22); NaN if no device sends."""
     if not chosen.any():
         return nan
     received = np.abs(np.conj(beam) @ channels[:, chosen])
@@ -105,22 +108,125 @@ def optimal_mse(
     return float(noise_power / power * norm_square * np.max((weights[chosen] / received) ** 2))
 
 
+def misjudged(channels: Complex, variance: float, rng: np.random.Generator) -> Complex:
+    """Channels as they are estimated: each entry with a circular complex normal error.
+
+    Parameters
+    ----------
+    channels
+        True channels, shape (M, K).
+    variance
+        Estimation error variance of an entry of g_k, relative to ||g_k||^2/M.
+    rng
+        Source of the errors.
+
+    Returns
+    -------
+    Complex
+        Estimated channels, shape (M, K).
+    """
+    drawn = rng.standard_normal((2, *channels.shape))
+    scale = np.linalg.norm(channels, axis=0) / np.sqrt(len(channels))
+    estimate: Complex = channels + np.sqrt(variance / 2.0) * scale * (drawn[0] + 1j * drawn[1])
+    return estimate
+
+
+@kernel
+def rank(scores: Real) -> tuple[int, float]:
+    """Number of selected devices and weakest score among them; larger is better.
+
+    With no device selected, the second entry is the largest score of all.
+    """
+    count = 0
+    weakest = np.inf
+    strongest = 0.0
+    for k in range(scores.size):
+        strongest = max(strongest, scores[k])
+        if scores[k] >= 1.0:
+            count += 1
+            weakest = min(weakest, scores[k])
+    return count, weakest if count > 0 else strongest
+
+
 @dataclass(frozen=True, eq=False)
-class Aggregation:
-    """What devices and receiver set for a beam and a set of senders, and the error it gives."""
+class Link:
+    """Channels, weights, a beam and powers; scores, senders and scaling follow from them.
 
-    denoising_factor: float  # eta; not a number when nobody sends
-    transmit: Complex  # b_k, zero for devices that stay silent
-    mse: float | None  # eq. (22); None when the noise power is not known
+    Parameters
+    ----------
+    channels
+        G, complex, shape (M, K).
+    weights
+        phi_k, shape (K,).
+    beam
+        m, unit norm, shape (M,).
+    budget
+        Gamma = P0 eps/sigma^2.
+    power
+        P0.
+    mse_threshold
+        eps; None if only the budget is known. Then the noise power is not known either.
+    """
 
+    channels: Complex
+    weights: Real
+    beam: Complex
+    budget: float
+    power: float = 1.0
+    mse_threshold: float | None = None
 
-def aggregation(
-    beam: Complex, channels: Complex, weights: Real, chosen: Mask, power: float, noise_power: float | None
-) -> Aggregation:
-    """The best transmit scaling and denoising factor for given beam and senders."""
-    eta = denoising_factor(beam, channels, weights, chosen, power)
-    return Aggregation(
-        denoising_factor=eta,
-        transmit=transmit_scaling(beam, channels, weights, chosen, eta),
-        mse=None if noise_power is None else optimal_mse(beam, channels, weights, chosen, power, noise_power),
-    )
+    @property
+    def effective(self) -> Complex:
+        """Columns sqrt(Gamma) g_k/phi_k, eq. (28)."""
+        return effective_channels(self.channels, self.weights, self.budget)
+
+    @cached_property
+    def scores(self) -> Real:
+        """z_k = Gamma |m^H g_k|^2/phi_k^2, eq. (31)."""
+        return scores(self.beam, self.effective)
+
+    @cached_property
+    def selected(self) -> Mask:
+        """z_k >= 1, eq. (47)."""
+        return selected(self.scores)
+
+    @property
+    def selected_count(self) -> int:
+        """Number of selected devices."""
+        return int(self.selected.sum())
+
+    @property
+    def weakest_score(self) -> float:
+        """Smallest score among the selected devices; the largest of all if none is selected."""
+        return rank(self.scores)[1]
+
+    @property
+    def noise_power(self) -> float | None:
+        """sigma^2 = P0 eps/Gamma; None if the threshold is not known."""
+        return None if self.mse_threshold is None else self.power * self.mse_threshold / self.budget
+
+    @cached_property
+    def denoising_factor(self) -> float:
+        """eta, eq. (21); NaN if no device is selected."""
+        return denoising_factor(self.beam, self.channels, self.weights, self.selected, self.power)
+
+    @cached_property
+    def transmit(self) -> Complex:
+        """b_k, eq. (19); zero for devices that are not selected."""
+        return transmit_scaling(self.beam, self.channels, self.weights, self.selected, self.denoising_factor)
+
+    @cached_property
+    def mse(self) -> float:
+        """Eq. (22); NaN if no device is selected or the noise power is not known."""
+        noise = self.noise_power
+        if noise is None:
+            return nan
+        return optimal_mse(self.beam, self.channels, self.weights, self.selected, self.power, noise)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._outcome()})"
+
+    def _outcome(self) -> str:
+        """The result in a few words, for `repr`."""
+        text = f"{self.selected_count} of {self.weights.size} devices, weakest score {self.weakest_score:.3g}"
+        return text if np.isnan(self.mse) else f"{text}, MSE {self.mse:.3g}"

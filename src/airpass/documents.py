@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from airpass import __version__
-from airpass.core.registry import options_dict
+from airpass.aircomp import Link
+from airpass.core.registry import Method, options_dict, parts
 from airpass.core.types import Complex
 from airpass.designs.api import Design
 from airpass.designs.tolerance import Tolerance
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 def selection_document(selection: Selection) -> dict[str, Any]:
     """The result of `select`."""
     return {
-        "method": {"name": selection.method, "options": options_dict(selection.options)},
-        **_common(selection),
+        "method": _method(selection.method),
+        **_link(selection),
         "status": selection.status,
         "work": dict(selection.work),
         "seconds": selection.seconds,
@@ -56,10 +57,10 @@ def design_document(design: Design) -> dict[str, Any]:
     """The result of `design`."""
     return {
         "scenario": design.scenario.to_dict(),
-        "method": {"name": design.method, **design.parts, "options": options_dict(design.options)},
+        "method": _method(design.method),
         "layout_m": None if design.layout is None else design.layout.tolist(),
         "array_m": None if design.array is None else design.array.tolist(),
-        **_common(design.selection),
+        **_link(design),
         "trace": [
             {
                 "iteration": step.iteration,
@@ -140,19 +141,23 @@ def training_table(runs: Sequence["TrainingRun"]) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _common(selection: Selection) -> dict[str, Any]:
+def _link(link: Link) -> dict[str, Any]:
     return {
-        "beam": _complex(selection.beam),
-        "weights": selection.weights.tolist(),
-        "budget": selection.budget,
-        "scores": selection.scores.tolist(),
-        "selected": selection.selected.tolist(),
-        "selected_count": selection.selected_count,
-        "mse": selection.mse,
-        "mse_threshold": selection.mse_threshold,
-        "denoising_factor": selection.aggregation.denoising_factor,
-        "transmit": _complex(selection.aggregation.transmit),
+        "beam": _complex(link.beam),
+        "weights": link.weights.tolist(),
+        "budget": link.budget,
+        "scores": link.scores.tolist(),
+        "selected": link.selected.tolist(),
+        "selected_count": link.selected_count,
+        "mse": link.mse,
+        "mse_threshold": link.mse_threshold,
+        "denoising_factor": link.denoising_factor,
+        "transmit": _complex(link.transmit),
     }
+
+
+def _method(method: Method) -> dict[str, Any]:
+    return {"name": method.name, **parts(method), "options": options_dict(method)}
 
 
 def _complex(values: Complex) -> dict[str, list[float]]:

@@ -7,7 +7,7 @@ from typing import Any
 from airpass import designs
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
-from airpass.core.registry import build_options
+from airpass.core.registry import with_options
 from airpass.designs.api import design as run_design
 from airpass.documents import encode, training_document, training_table
 from airpass.figures.style import render
@@ -39,7 +39,7 @@ class Bars:
 
 def checked_schemes(text: str) -> list[str]:
     """Scheme names from "a,b,c"."""
-    known = [FEDAVG, *designs.methods()]
+    known = [FEDAVG, *designs.METHODS.methods()]
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if name not in known:
@@ -75,7 +75,7 @@ def training_options(table: Mapping[str, Any]) -> tuple[str, TrainOptions, Path 
     data_dir = given.pop("data_dir", None)
     if data_dir is not None and not isinstance(data_dir, str | Path):
         raise InvalidInput(f"train.data_dir = {data_dir!r}: must be a folder")
-    options: TrainOptions = build_options(TrainOptions(), given, "train.")
+    options: TrainOptions = with_options(TrainOptions(), given, "train.")
     return dataset, options.filled(dataset), None if data_dir is None else Path(data_dir)
 
 

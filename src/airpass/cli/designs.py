@@ -105,7 +105,7 @@ def design(
     if draws is not None:
         errors["draws"] = checks.whole("draws", draws, 1)
     from airpass.designs.api import design as run
-    from airpass.designs.api import method_named
+    from airpass.designs.api import design_method
 
     options = nested(changes, "option")
     given = {
@@ -113,11 +113,11 @@ def design(
         "--time-limit-s": ("time_limit_s", time_limit_s),
         "--robust": ("tolerance_mm", tolerance_mm if robust else None),
     }
-    chosen = method_named(method, selection, geometry)
+    chosen = design_method(method, selection, geometry)
     for flag, (name, value) in given.items():
         if value is None:
             continue
-        if not hasattr(chosen.options(), name):
+        if not hasattr(chosen, name):
             raise InvalidInput(f"{flag}: {chosen.name} does not have this; --method airpass-plus does")
         if name in options:
             raise InvalidInput(f"{flag} stands beside --option {name}=...: give one of them")
@@ -276,16 +276,16 @@ def methods(with_options: bool, json_path: str | None) -> None:
     from airpass.core.registry import options_dict
 
     kinds: list[tuple[str, Any]] = [
-        ("selection", selection.methods()),
-        ("geometry", geometry.methods()),
-        ("design", designs.methods()),
+        ("selection", selection.METHODS.methods()),
+        ("geometry", geometry.METHODS.methods()),
+        ("design", designs.METHODS.methods()),
     ]
     rows = [
         {
             "kind": kind,
             "name": found.name,
             "summary": found.summary,
-            "options": options_dict(found.options()),
+            "options": options_dict(found),
         }
         for kind, group in kinds
         for found in group.values()

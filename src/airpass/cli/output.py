@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from airpass.aircomp import Link
     from airpass.designs.api import Design
     from airpass.designs.tolerance import Tolerance
     from airpass.learning.training import TrainingRun
@@ -119,10 +120,10 @@ def print_design(design: "Design") -> None:
     screen = console()
     receiver, radio = design.scenario.receiver, design.scenario.radio
     screen.print(
-        f"[bold]{design.method}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas each, "
-        f"K={design.scenario.devices.count} devices, {radio.snr_db:g} dB"
+        f"[bold]{design.method.name}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
+        f"each, K={design.scenario.devices.count} devices, {radio.snr_db:g} dB"
     )
-    _print_summary(screen, design.selection, design.seconds)
+    _print_summary(screen, design)
     if design.layout is not None:
         table = Table("waveguide", "antenna positions, m", box=None, header_style="bold", pad_edge=False)
         for m, positions in enumerate(design.layout):
@@ -130,7 +131,7 @@ def print_design(design: "Design") -> None:
         screen.print(table)
         screen.print()
     devices = design.scenario.devices
-    _print_devices(screen, design.selection, [("x, m", devices.x_m), ("y, m", devices.y_m)])
+    _print_devices(screen, design, [("x, m", devices.x_m), ("y, m", devices.y_m)])
 
 
 def print_tolerance(tolerance: "Tolerance") -> None:
@@ -165,13 +166,13 @@ def print_selection(selection: "Selection", certificate: "Certificate | None") -
     """Summary and devices of a selection."""
     screen = console()
     chains, count = selection.channels.shape
-    screen.print(f"[bold]{selection.method}[/]  {chains} receive chains, {count} devices")
-    _print_summary(screen, selection, selection.seconds, certificate)
+    screen.print(f"[bold]{selection.method.name}[/]  {chains} receive chains, {count} devices")
+    _print_summary(screen, selection, certificate)
     _print_devices(screen, selection, [])
 
 
 def _print_summary(
-    screen: Any, selection: "Selection", seconds: float, certificate: "Certificate | None" = None
+    screen: Any, selection: "Design | Selection", certificate: "Certificate | None" = None
 ) -> None:
     count = selection.selected_count
     parts = [f"selected {count} of {selection.scores.size}"]
@@ -181,20 +182,20 @@ def _print_summary(
     parts.append(f"{label} {selection.weakest_score:.4g} (1 is needed)")
     if count and selection.mse_threshold is not None:
         parts.append(f"MSE {selection.mse:.4g} (limit {selection.mse_threshold:g})")
-    parts.append(f"{seconds:.3g} s")
+    parts.append(f"{selection.seconds:.3g} s")
     screen.print(", ".join(parts))
     if selection.status not in ("done", "converged"):
         screen.print(f"ended by: {selection.status}")
     screen.print()
 
 
-def _print_devices(screen: Any, selection: "Selection", columns: list[tuple[str, Any]]) -> None:
+def _print_devices(screen: Any, selection: "Link", columns: list[tuple[str, Any]]) -> None:
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ["device", *(name for name, _ in columns), "weight φ", "score z", "|b|²", "selected"]:
         table.add_column(name, justify="right")
-    power = abs(selection.aggregation.transmit) ** 2
+    power = abs(selection.transmit) ** 2
     for k in range(min(selection.scores.size, DEVICE_ROWS)):
         chosen = bool(selection.selected[k])
         table.add_row(

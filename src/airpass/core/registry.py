@@ -1,84 +1,204 @@
-"""Finding methods by name: every module of a package that defines METHOD or METHODS adds its own."""
+"""Methods as frozen dataclasses: their fields are the options, and they are found by name.
+
+A method is given as a registered name, as an object, as a class, or as `file.py:Name` or
+`package.module:Name`. Built-in methods are the classes in a package's modules that set `name`;
+other distributions add theirs through an entry-point group with the package's name.
+"""
 
 import importlib
 import pkgutil
 import types
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields, is_dataclass, replace
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import cache
-from types import ModuleType
-from typing import Any, Protocol, TypeVar, Union, get_args, get_origin, get_type_hints
+from importlib.metadata import entry_points
+from typing import Any, ClassVar, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
+from airpass.core.references import is_reference, load_reference
+
+Report = Callable[[str], None]  # callback for progress messages
+
+_THREADS = "threads"  # metadata key of fields that set a number of threads
 
 
-class Named(Protocol):
-    """What all methods have."""
+class Method:
+    """Base class of all methods. Subclasses are frozen dataclasses whose fields are the options."""
 
-    @property
-    def name(self) -> str:
-        """What users call it."""
+    name: ClassVar[str]  # how users call it; classes without one are not registered
+    summary: ClassVar[str] = ""  # one line; the first line of the class's docstring
 
-    @property
-    def summary(self) -> str:
-        """What it does, in a line."""
-
-
-M = TypeVar("M", bound=Named)
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        first, *_ = (cls.__doc__ or "").strip().splitlines() or [""]
+        cls.summary = first.rstrip(".")
 
 
-def discover(package: ModuleType, kind: type[M]) -> dict[str, M]:
-    """Every method of type `kind` in the package's modules, by name, in order of name."""
-    found: dict[str, M] = {}
-    for module in _modules(package):
-        given = getattr(module, "METHODS", (getattr(module, "METHOD", None),))
-        for method in given:
-            if not isinstance(method, kind):
-                continue
-            if method.name in found:
-                raise RuntimeError(f"two methods are called {method.name!r}")
-            found[method.name] = method
-    return dict(sorted(found.items()))
+M = TypeVar("M", bound=Method)
 
 
-def _modules(package: ModuleType) -> Iterator[ModuleType]:
-    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda item: item.name):
-        yield importlib.import_module(f"{package.__name__}.{info.name}")
+def threads_field(default: int | None) -> Any:
+    """An option that sets a number of threads. Results do not depend on it."""
+    return field(default=default, metadata={_THREADS: True})
 
 
-def lookup(kind: str, name: str, methods: Mapping[str, M]) -> M:
-    """The method called `name`, or an error that lists the names there are."""
-    return methods[checks.one_of(kind, name, methods)]
+def discard(message: str) -> None:
+    """Discard a progress message."""
+
+
+@dataclass(frozen=True)
+class Registry(Generic[M]):
+    """The methods of one kind.
+
+    Parameters
+    ----------
+    base
+        Class that the methods derive from.
+    package
+        Package whose modules hold the built-in methods, and entry-point group of the others.
+    """
+
+    base: type[M]
+    package: str
+
+    def methods(self) -> dict[str, M]:
+        """Every registered method with its default options, sorted by name."""
+        found: dict[str, M] = {}
+        for kind in (*self._built_in(), *self._installed()):
+            if kind.name in found:
+                raise RuntimeError(f"two methods are called {kind.name!r}")
+            found[kind.name] = kind()
+        return dict(sorted(found.items()))
+
+    def resolve(
+        self, method: str | M | type[M], options: Mapping[str, Any] | None = None, label: str = "method"
+    ) -> M:
+        """The method that a user means, with changed options.
+
+        Parameters
+        ----------
+        method
+            Registered name, object, class, `file.py:Name` or `package.module:Name`.
+        options
+            Changes of the method's fields; nested methods take nested mappings.
+        label
+            Name of the argument, for error messages.
+
+        Returns
+        -------
+        M
+            A method object.
+        """
+        found: Any = method
+        if isinstance(method, str):
+            known = _registered(self)
+            if is_reference(method):
+                found = load_reference(label, method)
+            elif method in known:
+                found = known[method]
+            else:
+                checks.one_of(label, method, [*known, "file.py:Name"])
+        if isinstance(found, type) and issubclass(found, self.base):
+            found = found()
+        if not isinstance(found, self.base) or not is_dataclass(found):
+            shown = repr(method)[:80]
+            raise InvalidInput(f"{label} = {shown}: must be a dataclass derived from {self.base.__name__}")
+        if not getattr(found, "name", ""):
+            raise InvalidInput(f"{label} = {type(found).__name__}: the class needs an attribute name")
+        return with_options(found, options or {})
+
+    def _built_in(self) -> Iterator[type[M]]:
+        package = importlib.import_module(self.package)
+        for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda item: item.name):
+            module = importlib.import_module(f"{self.package}.{info.name}")
+            for value in vars(module).values():
+                own = isinstance(value, type) and value.__module__ == module.__name__
+                if own and issubclass(value, self.base) and isinstance(vars(value).get("name"), str):
+                    yield value
+
+    def _installed(self) -> Iterator[type[M]]:
+        for entry in entry_points(group=self.package):
+            try:
+                yield type(self.resolve(entry.load(), label=f"entry point {entry.name}"))
+            except Exception as error:  # a broken plug-in must not stop the others
+                warnings.warn(f"entry point {entry.value} is ignored: {error}", stacklevel=2)
+
+
+@cache
+def _registered(registry: Registry[M]) -> dict[str, M]:
+    return registry.methods()
 
 
 def options_dict(options: Any) -> dict[str, Any]:
-    """Every option with its value, nested options as nested tables."""
+    """Every option with its value; nested options as nested tables."""
     return asdict(options)
 
 
-def build_options(defaults: Any, changes: Mapping[str, Any], prefix: str = "") -> Any:
-    """`defaults` changed by `changes`, nested options by nested tables.
+def parts(method: Method) -> dict[str, str]:
+    """Names of the methods that a method is made of, by field."""
+    values = {item.name: getattr(method, item.name) for item in fields(method)}  # type: ignore[arg-type]
+    return {name: value.name for name, value in values.items() if isinstance(value, Method)}
 
-    A number may stand as its text, as it comes from a command line.
+
+def result_options(method: Any) -> dict[str, Any]:
+    """The options that a result depends on: all but the numbers of threads."""
+    return {
+        item.name: result_options(value) if is_dataclass(value) else value
+        for item in fields(method)
+        for value in (getattr(method, item.name),)
+        if _THREADS not in item.metadata
+    }
+
+
+def with_threads(method: M, count: int) -> M:
+    """The same method, limited to `count` threads wherever it uses threads."""
+    changes: dict[str, Any] = {}
+    for item in fields(method):  # type: ignore[arg-type]
+        value = getattr(method, item.name)
+        if _THREADS in item.metadata:
+            changes[item.name] = count
+        elif isinstance(value, Method):
+            changes[item.name] = with_threads(value, count)
+    return replace(method, **changes)  # type: ignore[type-var]
+
+
+def with_options(method: Any, changes: Mapping[str, Any], prefix: str = "") -> Any:
+    """A copy of `method`, or of any options dataclass, with some fields changed.
+
+    Parameters
+    ----------
+    method
+        Frozen dataclass with the current values.
+    changes
+        New values by field; nested dataclasses take nested mappings. Numbers may be given as text,
+        as they come from a command line.
+    prefix
+        Where the fields are nested, for error messages.
+
+    Returns
+    -------
+    Any
+        A new object, or `method` itself if `changes` is empty.
     """
     if not changes:
-        return defaults
-    hints = _hints(defaults.__class__)
-    names = [item.name for item in fields(defaults)]
+        return method
+    names = [item.name for item in fields(method)]
     if not names:
         raise InvalidInput(f"option {prefix}{next(iter(changes))}: this method has no options")
     checks.known_keys("option " + prefix.rstrip(".") if prefix else "option", changes, names)
+    hints = _hints(method.__class__)
     values: dict[str, Any] = {}
     for name, value in changes.items():
-        current = getattr(defaults, name)
-        if is_dataclass(current):
-            if not isinstance(value, Mapping):
-                raise InvalidInput(f"option {prefix}{name}: has parts of its own, as {name}.<option>")
-            values[name] = build_options(current, value, f"{prefix}{name}.")
+        current = getattr(method, name)
+        if is_dataclass(current) and isinstance(value, Mapping):
+            values[name] = with_options(current, value, f"{prefix}{name}.")
+        elif is_dataclass(current) and not isinstance(value, type(current)):
+            raise InvalidInput(f"option {prefix}{name}: has options of its own; set {name}.<option>")
         else:
             values[name] = _converted(f"option {prefix}{name}", value, hints[name])
-    return replace(defaults, **values)
+    return replace(method, **values)
 
 
 @cache
@@ -87,7 +207,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def _converted(label: str, value: Any, hint: Any) -> Any:
-    """`value`, from text if it is text, as the option's type."""
+    """`value` converted from text to the option's type, if it is text."""
     if get_origin(hint) in (Union, types.UnionType):
         if value is None or value == "none":
             return None

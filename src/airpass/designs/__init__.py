@@ -1,13 +1,6 @@
-"""Named designs. `methods()` lists them; `airpass.design` runs one."""
+"""Design methods: devices, beam and layout together. `airpass.design` runs one."""
 
-import sys
-from functools import cache
-
-from airpass.core.registry import discover
+from airpass.core.registry import Registry
 from airpass.designs.base import DesignMethod
 
-
-@cache
-def methods() -> dict[str, DesignMethod]:
-    """Every design method by name."""
-    return discover(sys.modules[__name__], DesignMethod)
+METHODS = Registry(DesignMethod, __name__)

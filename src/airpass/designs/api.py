@@ -1,4 +1,4 @@
-"""`design`: devices, beam and antenna layout together, by any named method."""
+"""`design`: choose devices, beam and antenna layout for a scenario."""
 
 import time
 from collections.abc import Mapping
@@ -7,67 +7,62 @@ from typing import Any
 
 import numpy as np
 
-from airpass import designs
+from airpass.aircomp import Link
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
-from airpass.core.registry import build_options, lookup
+from airpass.core.registry import Report, discard, with_options
 from airpass.core.threads import one_blas_thread
-from airpass.core.types import Complex, Mask, Real
-from airpass.designs.alternating import alternation
+from airpass.core.types import Real
+from airpass.designs import METHODS
+from airpass.designs.alternating import Alternation
 from airpass.designs.base import DesignMethod, OnStep, Step
+from airpass.geometry import METHODS as GEOMETRY_METHODS
+from airpass.geometry.base import GeometryMethod
 from airpass.scenario import Scenario
-from airpass.selection.api import Selection, silent
-from airpass.selection.base import Report
+from airpass.selection import METHODS as SELECTION_METHODS
+from airpass.selection.base import SelectionMethod
 
 DEFAULT_METHOD = "airpass-plus"
 
 
-@dataclass(frozen=True, eq=False)
-class Design:
-    """A layout (or a co-located array) with the beam and the selection that go with it."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Design(Link):
+    """A link whose antennas and beam were found by a design method.
+
+    Parameters
+    ----------
+    scenario
+        What the design is for.
+    method
+        The method with its options.
+    layout
+        Antenna positions, shape (M, N), metres; None for a co-located array.
+    array
+        Antennas [x, y, z] of a co-located array, metres; None for a layout.
+    trace
+        The outer iterations.
+    status
+        Why the search ended.
+    work
+        Counts of what the method did, such as iterations.
+    seconds
+        Duration of the search.
+    seed
+        Seed of the search.
+    """
 
     scenario: Scenario
-    method: str
-    parts: Mapping[str, str]  # the blocks it is made of
-    options: Any
-    layout: Real | None  # (M, N) positions in metres; None for a co-located array
-    array: Real | None  # [x, y, z] in metres of a co-located array's antennas
-    selection: Selection
+    method: DesignMethod
+    layout: Real | None
+    array: Real | None
     trace: tuple[Step, ...]
     status: str
     work: Mapping[str, int]
     seconds: float
     seed: int
 
-    @property
-    def channels(self) -> Complex:
-        """G, shape (M, K)."""
-        return self.selection.channels
-
-    @property
-    def beam(self) -> Complex:
-        """m, unit norm."""
-        return self.selection.beam
-
-    @property
-    def scores(self) -> Real:
-        """z_k, eq. (31)."""
-        return self.selection.scores
-
-    @property
-    def selected(self) -> Mask:
-        """z_k >= 1."""
-        return self.selection.selected
-
-    @property
-    def selected_count(self) -> int:
-        """How many are selected."""
-        return self.selection.selected_count
-
-    @property
-    def mse(self) -> float:
-        """Eq. (22); not a number when nobody is selected."""
-        return self.selection.mse
+    def __repr__(self) -> str:
+        return f"Design({self.method.name}: {self._outcome()})"
 
     def receive_gain(self, x_m: Real, y_m: Real) -> Real:
         """|m^H g(x, y)|^2 of devices of unit gain at points on the floor."""
@@ -81,71 +76,89 @@ class Design:
         return gain
 
 
-def method_named(
-    method: str | None = None, selection: str | None = None, geometry: str | None = None
+def design_method(
+    method: str | DesignMethod | type[DesignMethod] | None = None,
+    selection: str | SelectionMethod | type[SelectionMethod] | None = None,
+    geometry: str | GeometryMethod | type[GeometryMethod] | None = None,
+    options: Mapping[str, Any] | None = None,
 ) -> DesignMethod:
-    """The design called `method`, or Algorithm 3 with the blocks `selection` and `geometry`."""
+    """The design method that `design` would run with these arguments."""
     if selection is None and geometry is None:
-        return lookup("method", method or DEFAULT_METHOD, designs.methods())
+        return METHODS.resolve(method or DEFAULT_METHOD, options)
     if method is not None:
-        raise InvalidInput(f"method = {method!r} stands beside selection or geometry: give one or the other")
-    return alternation(selection or "hrmc", geometry or "hago")
+        raise InvalidInput("method cannot be combined with selection or geometry")
+    pair = Alternation(
+        selection=SELECTION_METHODS.resolve(selection or "hrmc", label="selection"),
+        geometry=GEOMETRY_METHODS.resolve(geometry or "hago", label="geometry"),
+    )
+    found: DesignMethod = with_options(pair, options or {})
+    return found
 
 
-def _ignore(step: Step) -> None:
-    """Where steps go when nobody asked for them."""
+def _discard_step(step: Step) -> None:
+    """Discard a step."""
 
 
 def design(
     scenario: Scenario,
-    method: str | None = None,
+    method: str | DesignMethod | type[DesignMethod] | None = None,
     *,
-    selection: str | None = None,
-    geometry: str | None = None,
+    selection: str | SelectionMethod | type[SelectionMethod] | None = None,
+    geometry: str | GeometryMethod | type[GeometryMethod] | None = None,
     options: Mapping[str, Any] | None = None,
     seed: int = 0,
     on_step: OnStep | None = None,
     report: Report | None = None,
-    start_layout: Real | None = None,
+    start_layout: Any = None,
 ) -> Design:
-    """Design the receiver of `scenario` by a named method, or by a pair of blocks.
+    """Design the receiver of a scenario.
 
-    `options` changes the method's defaults, e.g. {"selection": {"starts": 16}}. `on_step`
-    is called after every outer iteration, `report` told in words how long work goes on.
-    `start_layout` is where the antennas begin, such as those of a design for other devices.
+    Parameters
+    ----------
+    scenario
+        Receiver, radio, devices and weights.
+    method
+        Name of a design method, an object such as `AirpassPlus(effort="fast")`, `file.py:Name` or
+        `package.module:Name`; "airpass-plus" if nothing is given.
+    selection, geometry
+        Instead of `method`: Algorithm 3 with these methods, given in the same ways.
+    options
+        Changes of the method's options, such as {"selection": {"starts": 16}}.
+    seed
+        Seed of everything random.
+    on_step
+        Callback after every outer iteration.
+    report
+        Callback for progress messages.
+    start_layout
+        Antenna positions to start from, shape (M, N), metres, such as those of a design for other
+        devices. Designs of co-located arrays refuse it.
+
+    Returns
+    -------
+    Design
+        Layout, beam, scores, selected devices and their transmit scaling.
     """
-    chosen = method_named(method, selection, geometry)
-    settings = build_options(chosen.options(), options or {})
+    chosen = design_method(method, selection, geometry, options)
     checks.whole("seed", seed, 0)
     start = None if start_layout is None else scenario.checked_layout(start_layout)
     began = time.perf_counter()
     with one_blas_thread():
-        found = chosen.run(scenario, settings, seed, on_step or _ignore, report or silent, start)
-    seconds = time.perf_counter() - began
+        found = chosen.run(scenario, seed, on_step or _discard_step, report or discard, start)
     return Design(
+        channels=found.channels,
+        weights=scenario.weights,
+        beam=found.beam,
+        budget=scenario.budget,
+        power=scenario.radio.power,
+        mse_threshold=scenario.radio.mse_threshold,
         scenario=scenario,
-        method=chosen.name,
-        parts=chosen.parts,
-        options=settings,
+        method=chosen,
         layout=found.layout,
         array=found.array,
-        selection=Selection(
-            method=chosen.parts.get("selection", chosen.name),
-            options=settings,
-            channels=found.channels,
-            weights=scenario.weights,
-            budget=scenario.budget,
-            beam=found.beam,
-            power=scenario.radio.power,
-            mse_threshold=scenario.radio.mse_threshold,
-            status=found.status,
-            work=found.work,
-            seconds=seconds,
-            seed=seed,
-        ),
         trace=found.trace,
         status=found.status,
         work=found.work,
-        seconds=seconds,
+        seconds=time.perf_counter() - began,
         seed=seed,
     )

@@ -1,12 +1,12 @@
-"""What a design method is, and what it returns."""
+"""Interface of design methods."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
+from airpass.core.registry import Method, Report
 from airpass.core.types import Complex, Real
 from airpass.scenario import Scenario
-from airpass.selection.base import Report
 
 
 @dataclass(frozen=True)
@@ -15,9 +15,9 @@ class Step:
 
     iteration: int
     selected_count: int
-    weakest_score: float  # among the selected; the best of all if nobody is
+    weakest_score: float  # among the selected devices; the largest of all if none is selected
     seconds: float  # since the design began
-    best: bool  # whether it is better than all before
+    best: bool  # better than all iterations before
     phase: str = "round"  # what was done in it
 
 
@@ -26,7 +26,7 @@ OnStep = Callable[[Step], None]
 
 @dataclass(frozen=True, eq=False)
 class DesignSearch:
-    """What a method found: a beam, and the layout (or the co-located array) it is for."""
+    """Result of a search: a beam, and the layout or the co-located array that it is for."""
 
     beam: Complex
     channels: Complex  # of that layout or array, shape (M, K)
@@ -37,19 +37,31 @@ class DesignSearch:
     work: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class DesignMethod:
-    """A named method.
+class DesignMethod(Method, ABC):
+    """A method that designs a whole receiver. Fields that hold methods are its building blocks."""
 
-    `run(scenario, options, seed, on_step, report, start)` calls `on_step` after every outer
-    iteration, and tells `report` in words what takes long within one. It may begin from the
-    layout `start`, if that is not None.
+    @abstractmethod
+    def run(
+        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Real | None
+    ) -> DesignSearch:
+        """Design the receiver of a scenario.
 
-    `parts` names the blocks it is made of, such as {"selection": "hrmc", "geometry": "hago"}.
-    """
+        Parameters
+        ----------
+        scenario
+            Receiver, radio, devices and weights.
+        seed
+            Seed of everything random.
+        on_step
+            Callback after every outer iteration.
+        report
+            Callback for progress messages within an iteration.
+        start
+            Layout to start from, shape (M, N); None for the method's own start. A method that
+            cannot use one raises `InvalidInput`.
 
-    name: str
-    summary: str
-    options: Callable[[], Any]  # makes the defaults
-    run: Callable[[Scenario, Any, int, OnStep, Report, Real | None], DesignSearch]
-    parts: Mapping[str, str] = field(default_factory=dict)
+        Returns
+        -------
+        DesignSearch
+            Beam, channels, and layout or array.
+        """

@@ -9,90 +9,102 @@ measured against.
 """
 
 import time
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 import numpy as np
 
 from airpass import aircomp
 from airpass.channel.colocated import AXES
 from airpass.core import checks
+from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
+from airpass.core.registry import Report
 from airpass.core.types import Real
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
 from airpass.scenario import Receiver, Scenario
-from airpass.selection import hrmc, hrmc_plus
-from airpass.selection.base import Report, SelectionMethod, rank
+from airpass.selection.base import SelectionMethod
+from airpass.selection.hrmc import Hrmc
+from airpass.selection.hrmc_plus import HrmcPlus
 
 
 @dataclass(frozen=True)
-class ColocatedOptions:
-    """The paper gives the spacing and the midpoint; the axis is ours."""
+class ColocatedDesign(DesignMethod):
+    """Selection on a half-wavelength line of antennas, each with a receive chain of its own.
+
+    The paper gives the spacing and the midpoint; the axis is ours.
+    """
 
     axis: str = "x"  # of the line of antennas: x along the waveguides, y across, z upright
-    selection: Any = None  # options of the selection method
+    selection: SelectionMethod = Hrmc(starts=16)
 
     def __post_init__(self) -> None:
         checks.one_of("axis", self.axis, AXES)
 
+    @abstractmethod
+    def antennas(self, receiver: Receiver) -> int:
+        """Number of antennas of the array that replaces a receiver."""
 
-def run(
-    scenario: Scenario,
-    options: ColocatedOptions,
-    seed: int,
-    on_step: OnStep,
-    report: Report,
-    start: Real | None,
-    antennas: Callable[[Receiver], int],
-    selection: SelectionMethod,
-) -> DesignSearch:
-    """Selection on a half-wavelength line of antennas, each with a receive chain of its own."""
-    began = time.perf_counter()
-    array = scenario.colocated(antennas(scenario.receiver), options.axis)
-    channels = array.channels()
-    effective = aircomp.effective_channels(channels, scenario.weights, scenario.budget)
-    found = selection.search(effective, options.selection, stream(seed, Purpose.SELECTION, 0), report)
-    count, weakest = rank(aircomp.scores(found.beam, effective))
-    step = Step(0, count, weakest, time.perf_counter() - began, True)
-    on_step(step)
-    return DesignSearch(
-        beam=found.beam,
-        channels=channels,
-        layout=None,
-        array=np.asarray(array.positions),
-        trace=(step,),
-        status=found.status,
-        work=found.work,
-    )
+    def run(
+        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Real | None
+    ) -> DesignSearch:
+        """Select devices for the array's channels."""
+        if start is not None:
+            raise InvalidInput(f"start_layout: {self.name} has no antennas that move")
+        began = time.perf_counter()
+        array = scenario.colocated(self.antennas(scenario.receiver), self.axis)
+        channels = array.channels()
+        effective = aircomp.effective_channels(channels, scenario.weights, scenario.budget)
+        found = self.selection.search(effective, stream(seed, Purpose.SELECTION, 0), report)
+        count, weakest = aircomp.rank(aircomp.scores(found.beam, effective))
+        step = Step(0, count, weakest, time.perf_counter() - began, True)
+        on_step(step)
+        return DesignSearch(
+            beam=found.beam,
+            channels=channels,
+            layout=None,
+            array=np.asarray(array.positions),
+            trace=(step,),
+            status=found.status,
+            work=found.work,
+        )
 
 
-def _per_waveguide(receiver: Receiver) -> int:
-    return receiver.waveguides
+@dataclass(frozen=True)
+class MimoM(ColocatedDesign):
+    """Co-located array of M antennas, with hrmc."""
+
+    name = "mimo-m"
+
+    def antennas(self, receiver: Receiver) -> int:
+        """One per waveguide."""
+        return receiver.waveguides
 
 
-def _per_antenna(receiver: Receiver) -> int:
-    return receiver.waveguides * receiver.antennas
+@dataclass(frozen=True)
+class MimoMn(ColocatedDesign):
+    """Co-located array of M x N antennas, each with a receive chain, with hrmc."""
+
+    name = "mimo-mn"
+
+    def antennas(self, receiver: Receiver) -> int:
+        """One per antenna of the waveguides."""
+        return receiver.waveguides * receiver.antennas
 
 
-def _design(
-    name: str, summary: str, antennas: Callable[[Receiver], int], selection: SelectionMethod, options: Any
-) -> DesignMethod:
-    return DesignMethod(
-        name=name,
-        summary=f"co-located array of {summary}, with {selection.name}",
-        options=lambda: ColocatedOptions(selection=options),
-        run=partial(run, antennas=antennas, selection=selection),
-        parts={"selection": selection.name},
-    )
+@dataclass(frozen=True)
+class MimoMPlus(MimoM):
+    """Co-located array of M antennas, with hrmc+."""
+
+    name = "mimo-m-plus"
+
+    selection: SelectionMethod = HrmcPlus()
 
 
-_HRMC = (hrmc.METHOD, hrmc.HrmcOptions(starts=16))
-_HRMC_PLUS = (hrmc_plus.METHOD, hrmc_plus.HrmcPlusOptions())
-METHODS = (
-    _design("mimo-m", "M antennas", _per_waveguide, *_HRMC),
-    _design("mimo-mn", "M x N antennas, each with a receive chain", _per_antenna, *_HRMC),
-    _design("mimo-m-plus", "M antennas", _per_waveguide, *_HRMC_PLUS),
-    _design("mimo-mn-plus", "M x N antennas, each with a receive chain", _per_antenna, *_HRMC_PLUS),
-)
+@dataclass(frozen=True)
+class MimoMnPlus(MimoMn):
+    """Co-located array of M x N antennas, each with a receive chain, with hrmc+."""
+
+    name = "mimo-mn-plus"
+
+    selection: SelectionMethod = HrmcPlus()

@@ -28,16 +28,17 @@ from airpass import aircomp
 from airpass.channel.pass_uplink import Field
 from airpass.core import checks
 from airpass.core.randomness import Purpose, stream
+from airpass.core.registry import Report, threads_field
 from airpass.core.threads import processors
 from airpass.core.types import Complex, Mask, Real
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
 from airpass.designs.joint import FIRST_STEP, Goal, Track, response_table, sweep
 from airpass.designs.margins import exact_margins, margins
-from airpass.geometry import hago
+from airpass.geometry.hago import Hago
 from airpass.optim import conjugate_gradient as cg
 from airpass.scenario import Scenario, Weighting
-from airpass.selection import hrmc_plus
-from airpass.selection.base import Report, dominant_eigenvector, rank
+from airpass.selection.base import dominant_eigenvector
+from airpass.selection.hrmc_plus import HrmcPlus
 
 # Chains, and kicks in each.
 EFFORTS = {"fast": (1, 0), "default": (1, 5), "thorough": (4, 20)}
@@ -59,36 +60,6 @@ TABLE_BYTES = 2**30  # a larger table of responses is not kept but computed as i
 MOST_POINTS = 2**16  # of a waveguide's grid; at shorter wavelengths the grid is coarser
 
 
-@dataclass(frozen=True)
-class PlusOptions:
-    """All ours, measured in docs/airpass-plus.md."""
-
-    effort: str = "default"  # how many starts and kicks: fast, default or thorough
-    starts: int | None = None  # chains, if not as the effort says
-    kicks: int | None = None  # in each chain, if not as the effort says
-    time_limit_s: float | None = None  # then the best so far is returned
-    threads: int | None = None  # for the chains; all processors unless given
-    grid_wavelengths: float = 0.05  # step of the grid of places, over lambda
-    across: bool = True  # whether antennas may pass their neighbours
-    grow: bool = True
-    polish: bool = True
-    tolerance_mm: float = 0.0  # position error, one standard deviation, that scores are to bear
-    confidence: float = 0.95  # with which each selected device is to bear it
-
-    def __post_init__(self) -> None:
-        checks.one_of("effort", self.effort, EFFORTS)
-        for name in ("starts", "threads"):
-            if getattr(self, name) is not None:
-                checks.whole(name, getattr(self, name), 1)
-        if self.kicks is not None:
-            checks.whole("kicks", self.kicks, 0)
-        if self.time_limit_s is not None:
-            checks.positive("time_limit_s", self.time_limit_s)
-        checks.positive("grid_wavelengths", self.grid_wavelengths)
-        checks.at_least("tolerance_mm", self.tolerance_mm, 0.0)
-        checks.between("confidence", self.confidence, 0.5, 1.0)
-
-
 @dataclass(frozen=True, eq=False)
 class _Room:
     """What all chains share: the scenario as kernels take it."""
@@ -101,7 +72,7 @@ class _Room:
     turns: int  # waveguides that are swept before the clock is looked at
 
     @classmethod
-    def of(cls, scenario: Scenario, options: PlusOptions, aims: Real) -> "_Room":
+    def of(cls, scenario: Scenario, options: "AirpassPlus", aims: Real) -> "_Room":
         asking = replace(
             scenario,
             devices=replace(scenario.devices, samples=scenario.weights * np.sqrt(aims)),
@@ -135,7 +106,7 @@ class _Found:
 
     @property
     def rank(self) -> tuple[int, float]:
-        return rank(self.scores)
+        return aircomp.rank(self.scores)
 
 
 class _TimeUp(Exception):
@@ -149,7 +120,7 @@ class _Clock:
         self.limit = limit_s
         self.began = began
         self.stop = stop
-        self.last_minute = False
+        self.final_phase = False
 
     @property
     def seconds(self) -> float:
@@ -157,7 +128,7 @@ class _Clock:
 
     def look(self) -> None:
         """Raise if the time is up."""
-        share = 1.0 if self.last_minute else 0.9
+        share = 1.0 if self.final_phase else 0.9
         if self.stop.is_set() or (self.limit is not None and self.seconds > share * self.limit):
             raise _TimeUp
 
@@ -168,7 +139,7 @@ class _Chain:
     def __init__(
         self,
         room: _Room,
-        options: PlusOptions,
+        options: "AirpassPlus",
         seed: int,
         index: int,
         clock: _Clock,
@@ -210,8 +181,8 @@ class _Chain:
         return _Found(layout, beam, aircomp.scores(beam, effective))
 
     def note(self, phase: str, found: _Found) -> None:
-        """Into the trace, and to whoever watches."""
-        count, weakest = rank(found.scores * self.room.margins)
+        """Append to the trace and call `watch`."""
+        count, weakest = aircomp.rank(found.scores * self.room.margins)
         better = not self.trace or found.rank > max(reached for _, reached in self.trace)
         step = Step(len(self.trace), count, weakest, self.clock.seconds, better, phase)
         self.trace.append((step, found.rank))
@@ -226,7 +197,7 @@ class _Chain:
             if self.given:
                 # A layout that was given may be good already: do not lose what it can do.
                 effective = self.effective(found.layout)
-                picked = hrmc_plus.search(effective, hrmc_plus.HrmcPlusOptions(), self.rng(0), self.report)
+                picked = HrmcPlus().search(effective, self.rng(0), self.report)
                 self.keep(self.at(found.layout, picked.beam))
                 self.grow(self.best, " from the layout given")
             self.grow(self.annealed(found, ""), "")
@@ -237,7 +208,7 @@ class _Chain:
         except _TimeUp:
             self.timed_out = True
         if self.options.polish:
-            self.clock.last_minute = True
+            self.clock.final_phase = True
             with suppress(_TimeUp):
                 self.polish()
         if self.timed_out or not self.options.polish:
@@ -297,7 +268,7 @@ class _Chain:
     def consolidate(self, chosen: Mask) -> None:
         """The last percent of the weakest score: HAGO, then HRMC's beam for the worst case."""
         scenario = self.room.scenario
-        moved = hago.move(scenario, self.best.layout, self.best.beam, chosen, hago.HagoOptions(), self.rng(0))
+        moved = Hago().move(scenario, self.best.layout, self.best.beam, chosen, self.rng(0))
         self.keep(self.at(moved.layout, self.best.beam))
         wanted = self.effective(self.best.layout)[:, chosen]
         for temperature in CONSOLIDATION:
@@ -347,60 +318,8 @@ class _Chain:
         return found
 
 
-def run(
-    scenario: Scenario, options: PlusOptions, seed: int, on_step: OnStep, report: Report, start: Real | None
-) -> DesignSearch:
-    """All chains; the best of them."""
-    began = time.perf_counter()
-    aims = margins(scenario, options.tolerance_mm, options.confidence)
-    room = _Room.of(scenario, options, aims)
-    count = options.starts or EFFORTS[options.effort][0]
-    stop = threading.Event()
-
-    def chain(index: int, room: _Room, options: PlusOptions, watch: OnStep) -> _Chain:
-        clock = _Clock(options.time_limit_s, began, stop)
-        given = start if index == 0 else None
-        return _Chain(room, options, seed, index, clock, given, watch, report).run()
-
-    if options.tolerance_mm > 0.0:
-        # The margins so far are those of an average layout; a first design shows how it really is.
-        first = chain(0, room, replace(options, kicks=0, polish=False), _ignore)
-        found = exact_margins(
-            scenario, first.best.layout, first.best.beam, options.tolerance_mm, options.confidence
-        )
-        chosen = first.best.scores >= 1.0
-        if chosen.any():
-            # Of devices that are not in, the beam and the layout know nothing: scale theirs alike.
-            typical = float(np.median(found[chosen] / aims[chosen]))
-            room = _Room.of(scenario, options, np.maximum(np.where(chosen, found, typical * aims), 1.0))
-    # A single chain can be watched live; several would come in no fixed order.
-    watch = on_step if count == 1 else _ignore
-    threads = options.threads or processors()
-    with ThreadPoolExecutor(min(threads, count)) as pool:
-        try:
-            done = list(pool.map(lambda index: chain(index, room, options, watch), range(count)))
-        except BaseException:  # Ctrl-C: do not wait for chains that may take minutes
-            stop.set()
-            raise
-    best = max((one.best for one in done), key=lambda found: found.rank)
-    trace = _merged(done)
-    if count > 1:
-        for step in trace:
-            on_step(step)
-    work = {name: sum(one.work[name] for one in done) for name in done[0].work}
-    return DesignSearch(
-        beam=best.beam,
-        channels=scenario.uplink.channels(best.layout),
-        layout=best.layout,
-        array=None,
-        trace=trace,
-        status="time limit" if any(one.timed_out for one in done) else "done",
-        work=work,
-    )
-
-
 def _ignore(step: Step) -> None:
-    """Steps that nobody watches."""
+    """Discard a step."""
 
 
 def _merged(chains: Sequence[_Chain]) -> tuple[Step, ...]:
@@ -417,9 +336,87 @@ def _merged(chains: Sequence[_Chain]) -> tuple[Step, ...]:
     return tuple(steps)
 
 
-METHOD = DesignMethod(
-    name="airpass-plus",
-    summary="joint search over devices, beam and layout; selects most devices",
-    options=PlusOptions,
-    run=run,
-)
+@dataclass(frozen=True)
+class AirpassPlus(DesignMethod):
+    """Joint search over devices, beam and layout; selects most devices.
+
+    Measurements behind the defaults are in docs/airpass-plus.md.
+    """
+
+    name = "airpass-plus"
+
+    effort: str = "default"  # how many starts and kicks: fast, default or thorough
+    starts: int | None = None  # chains, if not as the effort says
+    kicks: int | None = None  # in each chain, if not as the effort says
+    time_limit_s: float | None = None  # return the best design found so far after this time
+    threads: int | None = threads_field(None)  # for the chains; all processors if None
+    grid_wavelengths: float = 0.05  # step of the grid of places, over lambda
+    across: bool = True  # whether antennas may pass their neighbours
+    grow: bool = True
+    polish: bool = True
+    tolerance_mm: float = 0.0  # position error (standard deviation) the design must tolerate
+    confidence: float = 0.95  # probability that a selected device tolerates it
+
+    def __post_init__(self) -> None:
+        checks.one_of("effort", self.effort, EFFORTS)
+        for name in ("starts", "threads"):
+            if getattr(self, name) is not None:
+                checks.whole(name, getattr(self, name), 1)
+        if self.kicks is not None:
+            checks.whole("kicks", self.kicks, 0)
+        if self.time_limit_s is not None:
+            checks.positive("time_limit_s", self.time_limit_s)
+        checks.positive("grid_wavelengths", self.grid_wavelengths)
+        checks.at_least("tolerance_mm", self.tolerance_mm, 0.0)
+        checks.between("confidence", self.confidence, 0.5, 1.0)
+
+    def run(
+        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Real | None
+    ) -> DesignSearch:
+        """All chains; the best of them."""
+        began = time.perf_counter()
+        aims = margins(scenario, self.tolerance_mm, self.confidence)
+        room = _Room.of(scenario, self, aims)
+        count = self.starts or EFFORTS[self.effort][0]
+        stop = threading.Event()
+
+        def chain(index: int, room: _Room, options: "AirpassPlus", watch: OnStep) -> _Chain:
+            clock = _Clock(self.time_limit_s, began, stop)
+            given = start if index == 0 else None
+            return _Chain(room, options, seed, index, clock, given, watch, report).run()
+
+        if self.tolerance_mm > 0.0:
+            # The margins so far are those of an average layout; a first design shows how it really is.
+            first = chain(0, room, replace(self, kicks=0, polish=False), _ignore)
+            found = exact_margins(
+                scenario, first.best.layout, first.best.beam, self.tolerance_mm, self.confidence
+            )
+            chosen = first.best.scores >= 1.0
+            if chosen.any():
+                # Of devices that are not in, the beam and the layout know nothing: scale theirs alike.
+                typical = float(np.median(found[chosen] / aims[chosen]))
+                room = _Room.of(scenario, self, np.maximum(np.where(chosen, found, typical * aims), 1.0))
+        # A single chain can be watched live; several would come in no fixed order.
+        watch = on_step if count == 1 else _ignore
+        threads = self.threads or processors()
+        with ThreadPoolExecutor(min(threads, count)) as pool:
+            try:
+                done = list(pool.map(lambda index: chain(index, room, self, watch), range(count)))
+            except BaseException:  # Ctrl-C: do not wait for chains that may take minutes
+                stop.set()
+                raise
+        best = max((one.best for one in done), key=lambda found: found.rank)
+        trace = _merged(done)
+        if count > 1:
+            for step in trace:
+                on_step(step)
+        work = {name: sum(one.work[name] for one in done) for name in done[0].work}
+        return DesignSearch(
+            beam=best.beam,
+            channels=scenario.uplink.channels(best.layout),
+            layout=best.layout,
+            array=None,
+            trace=trace,
+            status="time limit" if any(one.timed_out for one in done) else "done",
+            work=work,
+        )

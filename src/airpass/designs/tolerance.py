@@ -20,9 +20,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airpass import aircomp
+from airpass.aircomp import Link
 from airpass.core import checks
 from airpass.core.randomness import Purpose, stream
-from airpass.core.types import Complex, Mask, Real
+from airpass.core.types import Complex, Real
 from airpass.designs.api import Design
 from airpass.selection.hrmc_plus import regrow
 
@@ -107,24 +108,24 @@ def tolerance(
     mses = {name: np.empty(draws) for name in RECEIVERS}
     for draw in range(draws):
         real = _built(design, position_mm, stream(seed, Purpose.BUILD_ERROR, draw))
-        known = _known(real, channel_error, stream(seed, Purpose.CHANNEL_ERROR, draw))
-        adapted = regrow(_effective(design, known), design.beam)
-        for name, beam, believed in (
-            ("as designed", design.beam, design.channels),
-            ("rescaled", design.beam, known),
-            ("re-solved", adapted, known),
-        ):
-            senders = aircomp.selected(aircomp.scores(beam, _effective(design, believed)))
-            errors, noise = _errors(design, beam, believed, real, senders)
-            inside = senders & aircomp.selected(aircomp.scores(beam, _effective(design, real)))
+        known = aircomp.misjudged(real, channel_error, stream(seed, Purpose.CHANNEL_ERROR, draw))
+        links = {"as designed": _link(design, design.channels), "rescaled": _link(design, known)}
+        adapted = regrow(links["rescaled"].effective, design.beam)
+        links["re-solved"] = replace(links["rescaled"], beam=adapted)
+        for name, believed in links.items():
+            senders = believed.selected
+            errors = _misalignment(believed, real)
             if name == "as designed":
                 inside = senders & (errors <= ALIGNED)
-            power = design.scenario.weights[senders] ** 2
+            else:
+                inside = senders & replace(believed, channels=real).selected
+            power = believed.weights[senders] ** 2
             sent[name][draw] = senders.sum()
             counts[name][draw] = inside.sum()
             misaligned = np.sum(power * errors[senders] ** 2)
             misalignments[name][draw] = np.sqrt(misaligned / power.sum()) if senders.any() else np.nan
-            mses[name][draw] = misaligned + noise
+            noise = design.scenario.radio.noise_power / believed.denoising_factor
+            mses[name][draw] = misaligned + noise  # eq. (17)
         if report is not None and draw % 50 == 49:
             report(f"errors: {draw + 1} of {draws} draws")
     threshold = design.scenario.radio.mse_threshold
@@ -141,6 +142,11 @@ def tolerance(
     )
 
 
+def _link(design: Design, channels: Complex) -> Link:
+    """The design's beam on other channels."""
+    return Link(channels, design.weights, design.beam, design.budget, design.power, design.mse_threshold)
+
+
 def _built(design: Design, position_mm: float, rng: np.random.Generator) -> Complex:
     """The channels with antennas a little off."""
     if design.layout is not None:
@@ -151,27 +157,11 @@ def _built(design: Design, position_mm: float, rng: np.random.Generator) -> Comp
     return replace(design.scenario.colocated(1), positions=moved).channels()
 
 
-def _known(real: Complex, channel_error: float, rng: np.random.Generator) -> Complex:
-    drawn = rng.standard_normal((2, *real.shape))
-    size = np.sqrt(channel_error / 2.0) * np.linalg.norm(real, axis=0) / np.sqrt(len(real))
-    known: Complex = real + size * (drawn[0] + 1j * drawn[1])
-    return known
-
-
-def _effective(design: Design, channels: Complex) -> Complex:
-    return aircomp.effective_channels(channels, design.scenario.weights, design.scenario.budget)
-
-
-def _errors(
-    design: Design, beam: Complex, believed: Complex, real: Complex, senders: Mask
-) -> tuple[Real, float]:
-    """|received/phi_k - 1| of every sender, and the noise: the two parts of eq. (17)."""
-    result = np.full(senders.size, np.nan)
-    if not senders.any():
-        return result, float("nan")
-    weights, radio = design.scenario.weights, design.scenario.radio
-    eta = aircomp.denoising_factor(beam, believed, weights, senders, radio.power)
-    transmit = aircomp.transmit_scaling(beam, believed, weights, senders, eta)
-    received = (np.conj(beam) @ real) * transmit / np.sqrt(eta)
-    result[senders] = np.abs(received[senders] / weights[senders] - 1.0)
-    return result, radio.noise_power / eta
+def _misalignment(believed: Link, real: Complex) -> Real:
+    """|received/phi_k - 1| of every sender on the real channels; NaN for other devices."""
+    result = np.full(believed.weights.size, np.nan)
+    senders = believed.selected
+    if senders.any():
+        received = (np.conj(believed.beam) @ real) * believed.transmit / np.sqrt(believed.denoising_factor)
+        result[senders] = np.abs(received[senders] / believed.weights[senders] - 1.0)
+    return result

@@ -6,10 +6,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
+from airpass.aircomp import Link
 from airpass.core.types import Real
 from airpass.designs.api import Design
 from airpass.figures.style import BLUE, RC, VERMILLION, new_figure
-from airpass.selection.api import Selection
 
 FLOOR_STEP_M = 0.05
 MOST_FLOOR_POINTS = 2000  # along either side, however large the room
@@ -29,11 +29,11 @@ def draw_design(design: Design) -> Figure:
         figure = new_figure(9.0, room_height + SCORES_HEIGHT_IN)
         room, bars = figure.subplots(2, 1, height_ratios=[room_height, SCORES_HEIGHT_IN])
         _draw_room(figure, room, design)
-        draw_scores(bars, design.selection)
+        draw_scores(bars, design)
     return figure
 
 
-def draw_selection(selection: Selection) -> Figure:
+def draw_selection(selection: Link) -> Figure:
     """The scores alone, for channels without a room."""
     with mpl.rc_context(RC):
         figure = new_figure(9.0, SCORES_HEIGHT_IN)
@@ -105,9 +105,9 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     axes.set(xlabel="x, m", ylabel="y, m", xlim=(left, right), ylim=(bottom, top))
     count = design.selected_count
     error = f", MSE {design.mse:.3g} (limit {design.scenario.radio.mse_threshold:g})" if count else ""
+    snr_db = design.scenario.radio.snr_db
     axes.set_title(
-        f"{design.method}: {count} of {devices.count} devices at {design.scenario.radio.snr_db:g} dB{error}",
-        pad=22,
+        f"{design.method.name}: {count} of {devices.count} devices at {snr_db:g} dB{error}", pad=22
     )
     axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=3, handletextpad=0.4, columnspacing=1.4)
 
@@ -142,7 +142,7 @@ def _label_devices(axes: Axes, design: Design, points_per_m: float) -> None:
         )
 
 
-def draw_scores(axes: Axes, selection: Selection) -> None:
+def draw_scores(axes: Axes, selection: Link) -> None:
     """Bars of the scores, strongest first, with the threshold of one."""
     order = np.argsort(-selection.scores, kind="stable")
     scores = selection.scores[order]

@@ -1,13 +1,6 @@
-"""Geometry methods, one file each. `methods()` lists them."""
+"""Geometry methods, one file each."""
 
-import sys
-from functools import cache
-
-from airpass.core.registry import discover
+from airpass.core.registry import Registry
 from airpass.geometry.base import GeometryMethod
 
-
-@cache
-def methods() -> dict[str, GeometryMethod]:
-    """Every geometry method by name."""
-    return discover(sys.modules[__name__], GeometryMethod)
+METHODS = Registry(GeometryMethod, __name__)

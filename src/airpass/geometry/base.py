@@ -1,33 +1,53 @@
-"""What a geometry method is: it moves the antennas for a given beam and set of devices."""
+"""Interface of geometry methods: move the antennas for a given beam and set of devices."""
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from airpass.core.registry import Method
 from airpass.core.types import Complex, Mask, Real
 from airpass.scenario import Scenario
 
 
 @dataclass(frozen=True, eq=False)
 class LayoutSearch:
-    """What a method found. `objective` is the weakest normalised gain before and after."""
+    """Result of a search. `objective` is the weakest normalised gain before and after."""
 
     layout: Real  # feasible, shape (M, N), metres
     objective: tuple[float, float]  # min over the devices of |m^H g_k|^2/phi_k^2, eq. (54)
-    status: str  # "done", or what went wrong in words
+    status: str = "done"  # or what went wrong, in words
     work: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class GeometryMethod:
-    """A named method. `move(scenario, layout, beam, devices, options, rng)` starts at `layout`."""
+class GeometryMethod(Method, ABC):
+    """A method that moves the antennas for a given beam and set of devices."""
 
-    name: str
-    summary: str
-    options: Callable[[], Any]  # makes the defaults
-    move: Callable[[Scenario, Real, Complex, Mask, Any, np.random.Generator], LayoutSearch]
+    @abstractmethod
+    def move(
+        self, scenario: Scenario, layout: Real, beam: Complex, devices: Mask, rng: np.random.Generator
+    ) -> LayoutSearch:
+        """Move the antennas.
+
+        Parameters
+        ----------
+        scenario
+            Receiver, radio, devices and weights.
+        layout
+            Start, feasible, shape (M, N), metres.
+        beam
+            Unit norm, shape (M,).
+        devices
+            Devices whose weakest gain is raised, at least one.
+        rng
+            The only source of randomness.
+
+        Returns
+        -------
+        LayoutSearch
+            A feasible layout that is no worse than the start.
+        """
 
 
 def weakest_gain(scenario: Scenario, layout: Real, beam: Complex, devices: Mask) -> float:
@@ -43,4 +63,4 @@ def no_worse(
     before = weakest_gain(scenario, old, beam, devices)
     after = weakest_gain(scenario, new, beam, devices)
     layout, kept = (new, after) if after >= before else (old, before)
-    return LayoutSearch(layout=layout, objective=(before, kept), status="done", work=work)
+    return LayoutSearch(layout=layout, objective=(before, kept), work=work)

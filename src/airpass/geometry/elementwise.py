@@ -24,24 +24,6 @@ from airpass.scenario import Scenario
 REFINEMENTS = 3  # rounds of a ten times finer grid around the best point
 
 
-@dataclass(frozen=True)
-class ElementwiseOptions:
-    """Ours; the paper only cites such methods."""
-
-    step_wavelengths: float = 0.05  # grid step over lambda; at most 1/20
-    max_sweeps: int = 20
-    tolerance: float = 1e-4  # relative gain of a sweep that ends the search
-
-    def __post_init__(self) -> None:
-        checks.positive("step_wavelengths", self.step_wavelengths)
-        if self.step_wavelengths > 0.05:
-            raise InvalidInput(
-                f"step_wavelengths = {self.step_wavelengths!r}: must be <= 0.05, as ripples are narrow"
-            )
-        checks.whole("max_sweeps", self.max_sweeps, 1)
-        checks.between("tolerance", self.tolerance, 0.0, 1.0)
-
-
 @kernel
 def _weakest_with(
     position: float,
@@ -141,33 +123,42 @@ def _sweeps(
     return layout, max_sweeps, tried
 
 
-def move(
-    scenario: Scenario,
-    layout: Real,
-    beam: Complex,
-    devices: Mask,
-    options: ElementwiseOptions,
-    rng: np.random.Generator,
-) -> LayoutSearch:
-    """Sweep over the antennas until a sweep no longer helps."""
-    receiver = scenario.receiver
-    moved, sweeps, tried = _sweeps(
-        np.ascontiguousarray(layout),
-        receiver.lengths,
-        float(receiver.min_gap_m),
-        beam,
-        scenario.uplink.field(receiver.antennas, devices),
-        1.0 / scenario.weights[devices] ** 2,
-        options.step_wavelengths * scenario.uplink.wavelength,
-        options.max_sweeps,
-        float(options.tolerance),
-    )
-    return no_worse(scenario, layout, moved, beam, devices, {"sweeps": sweeps, "positions": tried})
+@dataclass(frozen=True)
+class Elementwise(GeometryMethod):
+    """One antenna at a time on a dense grid over its whole interval.
 
+    Ours; the paper only cites such methods.
+    """
 
-METHOD = GeometryMethod(
-    name="elementwise",
-    summary="one antenna at a time on a dense grid over its whole interval",
-    options=ElementwiseOptions,
-    move=move,
-)
+    name = "elementwise"
+
+    step_wavelengths: float = 0.05  # grid step over lambda; at most 1/20
+    max_sweeps: int = 20
+    tolerance: float = 1e-4  # relative gain of a sweep that ends the search
+
+    def __post_init__(self) -> None:
+        checks.positive("step_wavelengths", self.step_wavelengths)
+        if self.step_wavelengths > 0.05:
+            raise InvalidInput(
+                f"step_wavelengths = {self.step_wavelengths!r}: must be <= 0.05, as ripples are narrow"
+            )
+        checks.whole("max_sweeps", self.max_sweeps, 1)
+        checks.between("tolerance", self.tolerance, 0.0, 1.0)
+
+    def move(
+        self, scenario: Scenario, layout: Real, beam: Complex, devices: Mask, rng: np.random.Generator
+    ) -> LayoutSearch:
+        """Sweep over the antennas until a sweep no longer helps."""
+        receiver = scenario.receiver
+        moved, sweeps, tried = _sweeps(
+            np.ascontiguousarray(layout),
+            receiver.lengths,
+            float(receiver.min_gap_m),
+            beam,
+            scenario.uplink.field(receiver.antennas, devices),
+            1.0 / scenario.weights[devices] ** 2,
+            self.step_wavelengths * scenario.uplink.wavelength,
+            self.max_sweeps,
+            float(self.tolerance),
+        )
+        return no_worse(scenario, layout, moved, beam, devices, {"sweeps": sweeps, "positions": tried})

@@ -1,4 +1,4 @@
-"""The reference geometry: antennas stay where they are."""
+"""The reference geometry: antennas do not move."""
 
 from dataclasses import dataclass
 
@@ -10,23 +10,14 @@ from airpass.scenario import Scenario
 
 
 @dataclass(frozen=True)
-class FixedOptions:
-    """Nothing to set."""
+class Fixed(GeometryMethod):
+    """Antennas stay at the uniform placement."""
 
+    name = "fixed"
 
-def move(
-    scenario: Scenario,
-    layout: Real,
-    beam: Complex,
-    devices: Mask,
-    options: FixedOptions,
-    rng: np.random.Generator,
-) -> LayoutSearch:
-    """The layout as it was."""
-    gain = weakest_gain(scenario, layout, beam, devices)
-    return LayoutSearch(layout=layout, objective=(gain, gain), status="done")
-
-
-METHOD = GeometryMethod(
-    name="fixed", summary="antennas stay at the uniform placement", options=FixedOptions, move=move
-)
+    def move(
+        self, scenario: Scenario, layout: Real, beam: Complex, devices: Mask, rng: np.random.Generator
+    ) -> LayoutSearch:
+        """Return the layout unchanged."""
+        gain = weakest_gain(scenario, layout, beam, devices)
+        return LayoutSearch(layout=layout, objective=(gain, gain))

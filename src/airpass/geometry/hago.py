@@ -38,28 +38,6 @@ from airpass.scenario import Scenario
 UNITS = ("score", "gain")
 
 
-@dataclass(frozen=True)
-class HagoOptions:
-    """Sources: P is section VI-A of the paper; "ours" is measured in docs/tuning.md."""
-
-    temperature: float = 0.1  # tau_0; P
-    decay: float = 0.8  # rho; P
-    temperature_min: float = 0.01  # tau_min; P
-    initial_step: float = 4e-2  # P
-    max_iterations: int = 100  # ours
-    tolerance: float = 1e-6  # relative gain of the objective that ends the ascent; ours
-    unit: str = "score"  # what tau is measured in: Gamma h/phi^2, or h/phi^2 as printed; ours
-
-    def __post_init__(self) -> None:
-        checks.positive("temperature_min", self.temperature_min)
-        checks.at_least("temperature", self.temperature, self.temperature_min)
-        checks.between("decay", self.decay, 0.0, 1.0)
-        checks.positive("initial_step", self.initial_step)
-        checks.whole("max_iterations", self.max_iterations, 1)
-        checks.between("tolerance", self.tolerance, 0.0, 1.0)
-        checks.one_of("unit", self.unit, UNITS)
-
-
 class Workspace(NamedTuple):
     """What an evaluation leaves behind for the gradient."""
 
@@ -215,43 +193,56 @@ def _algorithm_2(
     return layout, iterations, evaluations  # line 12
 
 
-def move(
-    scenario: Scenario,
-    layout: Real,
-    beam: Complex,
-    devices: Mask,
-    options: HagoOptions,
-    rng: np.random.Generator,
-) -> LayoutSearch:
-    """Algorithm 2 from `layout`, for the devices marked in `devices` (at least one)."""
-    receiver = scenario.receiver
-    before = weakest_gain(scenario, layout, beam, devices)
-    unit = 1.0
-    if options.unit == "score":
-        # The temperatures are meant for scores about one; far above, they grow with the weakest.
-        unit = scenario.budget / max(1.0, scenario.budget * before)
-    moved, iterations, evaluations = _algorithm_2(
-        invert(layout, receiver.room, receiver.min_gap_m),
-        receiver.room,
-        float(receiver.min_gap_m),
-        beam,
-        scenario.uplink.field(receiver.antennas, devices),
-        unit / scenario.weights[devices] ** 2,
-        float(options.temperature),
-        float(options.decay),
-        float(options.temperature_min),
-        float(options.initial_step),
-        options.max_iterations,
-        float(options.tolerance),
-    )
-    # The soft minimum may rise while the minimum itself falls.
-    work = {"iterations": iterations, "evaluations": evaluations}
-    return no_worse(scenario, layout, moved, beam, devices, work)
+@dataclass(frozen=True)
+class Hago(GeometryMethod):
+    """Algorithm 2: gradient ascent on the soft minimum, feasible by construction.
 
+    Sources: P is section VI-A of the paper; "ours" is measured in docs/tuning.md.
+    """
 
-METHOD = GeometryMethod(
-    name="hago",
-    summary="Algorithm 2: gradient ascent on the soft minimum, feasible by construction",
-    options=HagoOptions,
-    move=move,
-)
+    name = "hago"
+
+    temperature: float = 0.1  # tau_0; P
+    decay: float = 0.8  # rho; P
+    temperature_min: float = 0.01  # tau_min; P
+    initial_step: float = 4e-2  # P
+    max_iterations: int = 100  # ours
+    tolerance: float = 1e-6  # relative gain of the objective that ends the ascent; ours
+    unit: str = "score"  # what tau is measured in: Gamma h/phi^2, or h/phi^2 as printed; ours
+
+    def __post_init__(self) -> None:
+        checks.positive("temperature_min", self.temperature_min)
+        checks.at_least("temperature", self.temperature, self.temperature_min)
+        checks.between("decay", self.decay, 0.0, 1.0)
+        checks.positive("initial_step", self.initial_step)
+        checks.whole("max_iterations", self.max_iterations, 1)
+        checks.between("tolerance", self.tolerance, 0.0, 1.0)
+        checks.one_of("unit", self.unit, UNITS)
+
+    def move(
+        self, scenario: Scenario, layout: Real, beam: Complex, devices: Mask, rng: np.random.Generator
+    ) -> LayoutSearch:
+        """Algorithm 2 from `layout`, for the devices marked in `devices` (at least one)."""
+        receiver = scenario.receiver
+        before = weakest_gain(scenario, layout, beam, devices)
+        unit = 1.0
+        if self.unit == "score":
+            # The temperatures are meant for scores about one; far above, they grow with the weakest.
+            unit = scenario.budget / max(1.0, scenario.budget * before)
+        moved, iterations, evaluations = _algorithm_2(
+            invert(layout, receiver.room, receiver.min_gap_m),
+            receiver.room,
+            float(receiver.min_gap_m),
+            beam,
+            scenario.uplink.field(receiver.antennas, devices),
+            unit / scenario.weights[devices] ** 2,
+            float(self.temperature),
+            float(self.decay),
+            float(self.temperature_min),
+            float(self.initial_step),
+            self.max_iterations,
+            float(self.tolerance),
+        )
+        # The soft minimum may rise while the minimum itself falls.
+        work = {"iterations": iterations, "evaluations": evaluations}
+        return no_worse(scenario, layout, moved, beam, devices, work)

@@ -22,7 +22,7 @@ from airpass import __version__
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
-from airpass.core.registry import options_dict
+from airpass.core.registry import result_options
 from airpass.core.threads import one_blas_thread
 from airpass.designs.api import Design
 from airpass.designs.api import design as run_design
@@ -242,7 +242,7 @@ class _Run:
         self.config = {
             **asdict(settings),
             "seed": seed,
-            "scheme": FEDAVG if design is None else design.method,
+            "scheme": FEDAVG if design is None else design.method.name,
             "dataset": dataset,
             "scenario_sha256": _digest(scenario.to_dict()),
             "design_sha256": "" if design is None else _digest(_fixed(design)),
@@ -273,7 +273,7 @@ class _Run:
     def _link(self) -> Link | None:
         if self.design is None:
             return None
-        picked = self.design.selection
+        picked = self.design
         assert picked.noise_power is not None
         return Link(
             picked.channels, picked.beam, picked.weights, picked.selected, picked.power, picked.noise_power
@@ -321,11 +321,9 @@ class _Run:
             before = self.design
             self.design = run_design(
                 self.scenario,
-                _method(before),
-                options=options_dict(before.options),
+                before.method,
                 seed=self.seed,
                 start_layout=before.layout,
-                **_blocks(before),
             )
 
     def _test(self, pool: Pool) -> None:
@@ -402,27 +400,10 @@ def _digest(data: Mapping[str, Any]) -> str:
 
 def _fixed(design: Design) -> dict[str, Any]:
     """What of a design the training depends on."""
-    picked = design.selection
+    picked = design
     return {
         "selected": picked.selected.tolist(),
         "channels": [picked.channels.real.tolist(), picked.channels.imag.tolist()],
         "beam": [picked.beam.real.tolist(), picked.beam.imag.tolist()],
-        "options": _without_threads(options_dict(design.options)),
+        "options": result_options(design.method),
     }
-
-
-def _without_threads(options: dict[str, Any]) -> dict[str, Any]:
-    """Options that show in the result: a run may go on with another number of threads."""
-    return {
-        name: _without_threads(value) if isinstance(value, dict) else value
-        for name, value in options.items()
-        if name != "threads"
-    }
-
-
-def _method(design: Design) -> str | None:
-    return None if "+" in design.method else design.method
-
-
-def _blocks(design: Design) -> dict[str, Any]:
-    return dict(design.parts) if "+" in design.method else {}

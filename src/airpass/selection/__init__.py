@@ -1,13 +1,6 @@
-"""Selection methods, one file each. `methods()` lists them; `airpass.select` runs one."""
+"""Selection methods, one file each. `airpass.select` runs one."""
 
-import sys
-from functools import cache
-
-from airpass.core.registry import discover
+from airpass.core.registry import Registry
 from airpass.selection.base import SelectionMethod
 
-
-@cache
-def methods() -> dict[str, SelectionMethod]:
-    """Every selection method by name."""
-    return discover(sys.modules[__name__], SelectionMethod)
+METHODS = Registry(SelectionMethod, __name__)

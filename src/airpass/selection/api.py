@@ -1,89 +1,57 @@
-"""`select`: device selection and beam for given channels, by any named method."""
+"""`select`: choose devices and a beam for given channels."""
 
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
-from math import nan
 from typing import Any
 
 import numpy as np
 
-from airpass import aircomp, selection
+from airpass import aircomp
+from airpass.aircomp import Link
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
-from airpass.core.registry import build_options, lookup
+from airpass.core.registry import Report, discard
 from airpass.core.threads import one_blas_thread
-from airpass.core.types import Complex, Mask, Real
-from airpass.selection.base import Report
+from airpass.core.types import Complex, Real
+from airpass.selection import METHODS
+from airpass.selection.base import SelectionMethod
 
 
-@dataclass(frozen=True, eq=False)
-class Selection:
-    """A beam, who it lets in, and what they send. All follows from beam and channels."""
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Selection(Link):
+    """A link whose beam was found by a selection method.
 
-    method: str
-    options: Any
-    channels: Complex  # G, shape (M, K)
-    weights: Real  # phi_k, shape (K,)
-    budget: float  # Gamma
-    beam: Complex  # m, unit norm, shape (M,)
-    power: float  # P0
-    mse_threshold: float | None  # eps; None when only the budget is known
+    Parameters
+    ----------
+    method
+        The method with its options.
+    status
+        "done", or what went wrong.
+    work
+        Counts of what the method did, such as iterations.
+    seconds
+        Duration of the search.
+    seed
+        Seed of the search.
+    """
+
+    method: SelectionMethod
     status: str
     work: Mapping[str, int]
     seconds: float
     seed: int
 
-    @property
-    def effective(self) -> Complex:
-        """Columns √Γ g_k/φ_k, eq. (28)."""
-        return aircomp.effective_channels(self.channels, self.weights, self.budget)
-
-    @cached_property
-    def scores(self) -> Real:
-        """z_k = Gamma |m^H g_k|^2/phi_k^2, eq. (31)."""
-        return aircomp.scores(self.beam, self.effective)
-
-    @cached_property
-    def selected(self) -> Mask:
-        """z_k >= 1, eq. (47)."""
-        return aircomp.selected(self.scores)
-
-    @property
-    def selected_count(self) -> int:
-        """How many are selected."""
-        return int(self.selected.sum())
-
-    @property
-    def weakest_score(self) -> float:
-        """The least score among the selected; the best score of all if nobody is."""
-        return float(self.scores[self.selected].min() if self.selected_count else self.scores.max())
-
-    @property
-    def noise_power(self) -> float | None:
-        """sigma^2 = P0 eps/Gamma; None when the threshold is not known."""
-        return None if self.mse_threshold is None else self.power * self.mse_threshold / self.budget
-
-    @cached_property
-    def aggregation(self) -> aircomp.Aggregation:
-        """Transmit scaling, denoising factor and error for the selected devices."""
-        return aircomp.aggregation(
-            self.beam, self.channels, self.weights, self.selected, self.power, self.noise_power
-        )
-
-    @property
-    def mse(self) -> float:
-        """Eq. (22); not a number when nobody is selected or the noise power is not known."""
-        return nan if self.aggregation.mse is None else self.aggregation.mse
+    def __repr__(self) -> str:
+        return f"Selection({self.method.name}: {self._outcome()})"
 
 
 def select(
     channels: Any,
     weights: Any = None,
     budget: float | None = None,
-    method: str = "hrmc",
+    method: str | SelectionMethod | type[SelectionMethod] = "hrmc",
     *,
     snr_db: float | None = None,
     mse_threshold: float | None = None,
@@ -92,14 +60,38 @@ def select(
     seed: int = 0,
     report: Report | None = None,
 ) -> Selection:
-    """Choose devices and beam for `channels`, complex of shape (M, K).
+    """Choose devices and a beam.
 
-    `weights` are the phi_k (default 1/K each). The budget Gamma = P0 eps/sigma^2 is given
-    as `budget`, or by `snr_db` (of P0/sigma^2) with `mse_threshold`. `options` changes the
-    method's defaults, e.g. {"starts": 16}. `report` is told in words how long work goes on.
+    Parameters
+    ----------
+    channels
+        Complex, shape (M, K): receive chains by devices.
+    weights
+        phi_k, shape (K,); 1/K each if not given.
+    budget
+        Gamma = P0 eps/sigma^2. Alternatively give `snr_db` and `mse_threshold`.
+    method
+        Name of a selection method, an object such as `Hrmc(starts=16)`, `file.py:Name` or
+        `package.module:Name`.
+    snr_db
+        P0/sigma^2 in dB.
+    mse_threshold
+        eps.
+    power
+        Largest transmit power P0.
+    options
+        Changes of the method's options, such as {"starts": 16}.
+    seed
+        Seed of the method's random numbers.
+    report
+        Callback for progress messages.
+
+    Returns
+    -------
+    Selection
+        Beam, scores, selected devices and their transmit scaling.
     """
-    chosen = lookup("method", method, selection.methods())
-    settings = build_options(chosen.options(), options or {})
+    chosen = METHODS.resolve(method, options)
     matrix = checked_channels(channels)
     phi = checked_weights(weights, matrix.shape[1])
     gamma, threshold = _budget(budget, snr_db, mse_threshold)
@@ -107,30 +99,21 @@ def select(
     checks.whole("seed", seed, 0)
     start = time.perf_counter()
     with one_blas_thread():
-        found = chosen.search(
-            aircomp.effective_channels(matrix, phi, gamma),
-            settings,
-            stream(seed, Purpose.SELECTION),
-            report or silent,
-        )
+        effective = aircomp.effective_channels(matrix, phi, gamma)
+        found = chosen.search(effective, stream(seed, Purpose.SELECTION), report or discard)
     return Selection(
-        method=method,
-        options=settings,
         channels=matrix,
         weights=phi,
-        budget=gamma,
         beam=found.beam,
+        budget=gamma,
         power=power,
         mse_threshold=threshold,
+        method=chosen,
         status=found.status,
         work=found.work,
         seconds=time.perf_counter() - start,
         seed=seed,
     )
-
-
-def silent(text: str) -> None:
-    """Where progress goes when nobody asked for it."""
 
 
 def _budget(
@@ -161,7 +144,7 @@ def checked_channels(channels: Any, label: str = "channels") -> Complex:
         raise InvalidInput(f"{label} has dtype {values.dtype}: must be complex (or real) numbers")
     if values.ndim != 2 or 0 in values.shape:
         raise InvalidInput(
-            f"{label} has shape {values.shape}: must be (M, K), one row a receive chain, one column a device"
+            f"{label} has shape {values.shape}: must be (M, K), a row per receive chain, a column per device"
         )
     finite = np.isfinite(values)
     if not finite.all():

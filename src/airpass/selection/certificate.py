@@ -1,5 +1,4 @@
-"""What no beam can do: an upper bound on the number of selectable devices, and proofs that a set
-of devices does not fit together.
+"""Upper bounds on the number of selectable devices, and infeasibility certificates for sets.
 
 For any multipliers 0 <= y_k <= 1 and any unit beam m, as min(1, z) <= (1 - y) + y z,
 
@@ -23,6 +22,7 @@ from airpass.core.errors import InvalidInput
 from airpass.core.types import Complex, Real
 from airpass.optim.conic import LiftedProgram
 from airpass.selection.api import checked_channels, checked_weights, select
+from airpass.selection.hrmc import Hrmc
 
 ROUNDING = 1e-9  # relative slack for the eigenvalue's own rounding
 
@@ -63,7 +63,7 @@ def upper_bound(effective: Complex) -> Certificate:
 def check_set(effective: Complex, devices: Sequence[int], seed: int = 0, starts: int = 64) -> SetCheck:
     """Prove that `devices` do not fit one beam, or find one that they do fit."""
     chosen = np.ascontiguousarray(effective[:, list(devices)])
-    picked = select(chosen, np.ones(chosen.shape[1]), 1.0, options={"starts": starts}, seed=seed)
+    picked = select(chosen, np.ones(chosen.shape[1]), 1.0, Hrmc(starts=starts), seed=seed)
     if picked.selected.all():
         return SetCheck("feasible", picked.beam, None)
     size = chosen.shape[0]

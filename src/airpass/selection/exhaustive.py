@@ -13,26 +13,15 @@ import numpy as np
 
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
+from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
-from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant_eigenvector, random_beams
+from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector, random_beams
 
 MOST_DEVICES = 12
 TEMPERATURES = np.array([0.3, 0.03, 0.003])
-
-
-@dataclass(frozen=True)
-class ExhaustiveOptions:
-    """Ours."""
-
-    starts: int = 24  # beams that each subset is tried from, besides its dominant eigenvector
-    iterations: int = 200  # conjugate-gradient iterations at each of three temperatures
-
-    def __post_init__(self) -> None:
-        checks.whole("starts", self.starts, 0)
-        checks.whole("iterations", self.iterations, 1)
 
 
 @kernel
@@ -70,51 +59,54 @@ def best_beam(columns_re: Real, columns_im: Real, starts: Complex, iterations: i
     return best, margin
 
 
-def search(
-    effective: Complex, options: ExhaustiveOptions, rng: np.random.Generator, report: Report
-) -> BeamSearch:
-    """The largest feasible subset; among those of its size, the one with the most margin."""
-    size, count = effective.shape
-    if count > MOST_DEVICES:
-        raise InvalidInput(f"method = 'exhaustive' with {count} devices: takes at most {MOST_DEVICES}")
-    able = [k for k in range(count) if np.linalg.norm(effective[:, k]) ** 2 >= 1.0]
-    beams = random_beams(options.starts, size, rng)
-    if not able:
-        strongest = effective[:, np.linalg.norm(effective, axis=0).argmax()]
-        return BeamSearch(beam=strongest / np.linalg.norm(strongest), status="done", work={"subsets": 0})
-    clash = _clashes(effective, able)
-    tried = 0
-    for target in range(len(able), 0, -1):
-        report(f"subsets of {target}")
-        best: tuple[float, Complex] | None = None
-        for subset in combinations(able, target):
-            if any(pair in clash for pair in combinations(subset, 2)):
-                continue
-            tried += 1
-            chosen = np.ascontiguousarray(effective[:, list(subset)])
-            starts = np.vstack([dominant_eigenvector(chosen)[None, :], beams])
-            beam, margin = best_beam(
-                np.ascontiguousarray(chosen.real),
-                np.ascontiguousarray(chosen.imag),
-                starts,
-                options.iterations,
-            )
-            if margin >= 1.0 and (best is None or margin > best[0]):
-                best = (margin, beam)
-        if best is not None:
-            return BeamSearch(beam=best[1], status="done", work={"subsets": tried})
-    raise AssertionError("a device that is feasible alone is a feasible subset")
-
-
 def _clashes(effective: Complex, able: list[int]) -> set[tuple[int, int]]:
     """Pairs that no beam serves."""
     columns = [np.ascontiguousarray(effective[:, k]) for k in range(effective.shape[1])]
     return {(i, j) for i, j in combinations(able, 2) if pair_margin(columns[i], columns[j]) < 1.0}
 
 
-METHOD = SelectionMethod(
-    name="exhaustive",
-    summary=f"every subset, largest first; up to {MOST_DEVICES} devices",
-    options=ExhaustiveOptions,
-    search=search,
-)
+@dataclass(frozen=True)
+class Exhaustive(SelectionMethod):
+    """Every subset of devices, largest first; up to 12 devices."""
+
+    name = "exhaustive"
+
+    starts: int = 24  # beams that each subset is tried from, besides its dominant eigenvector
+    iterations: int = 200  # conjugate-gradient iterations at each of three temperatures
+
+    def __post_init__(self) -> None:
+        checks.whole("starts", self.starts, 0)
+        checks.whole("iterations", self.iterations, 1)
+
+    def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
+        """The largest feasible subset; among those of its size, the one with the most margin."""
+        size, count = effective.shape
+        if count > MOST_DEVICES:
+            raise InvalidInput(f"method = 'exhaustive' with {count} devices: takes at most {MOST_DEVICES}")
+        able = [k for k in range(count) if np.linalg.norm(effective[:, k]) ** 2 >= 1.0]
+        beams = random_beams(self.starts, size, rng)
+        if not able:
+            strongest = effective[:, np.linalg.norm(effective, axis=0).argmax()]
+            return BeamSearch(beam=strongest / np.linalg.norm(strongest), work={"subsets": 0})
+        clash = _clashes(effective, able)
+        tried = 0
+        for target in range(len(able), 0, -1):
+            report(f"subsets of {target}")
+            best: tuple[float, Complex] | None = None
+            for subset in combinations(able, target):
+                if any(pair in clash for pair in combinations(subset, 2)):
+                    continue
+                tried += 1
+                chosen = np.ascontiguousarray(effective[:, list(subset)])
+                starts = np.vstack([dominant_eigenvector(chosen)[None, :], beams])
+                beam, margin = best_beam(
+                    np.ascontiguousarray(chosen.real),
+                    np.ascontiguousarray(chosen.imag),
+                    starts,
+                    self.iterations,
+                )
+                if margin >= 1.0 and (best is None or margin > best[0]):
+                    best = (margin, beam)
+            if best is not None:
+                return BeamSearch(beam=best[1], work={"subsets": tried})
+        raise AssertionError("a device that is feasible alone is a feasible subset")

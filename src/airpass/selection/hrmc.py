@@ -20,52 +20,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from airpass.core import checks
+from airpass.core.registry import Report, threads_field
 from airpass.core.types import Complex, Real
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
 from airpass.optim.schedules import grow, shrink
-from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant_eigenvector, random_beams
+from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector, random_beams
 
 # The surrogate is a sum over the devices, and so is its gradient: beyond this many, a first step that is
 # not shortened in proportion is cut back at the start of every stage.
 MANY = 1_000
-
-
-@dataclass(frozen=True)
-class HrmcOptions:
-    """Sources: P is section VI-A of the paper; "ours" is measured in docs/tuning.md."""
-
-    sharpness: float = 10.0  # beta at the start; P
-    sharpness_growth: float = 10.0  # kappa_beta; ours
-    sharpness_max: float = 100.0  # beta_max; P
-    level: float = 0.08  # mu at the start; P
-    level_shrink: float = 1.1  # kappa_mu; ours
-    level_min: float = 0.01  # mu_min; P
-    reweight_floor: float = 0.1  # eps_w; ours
-    margin: float = 0.3  # delta; ours
-    margin_temperature: float = 0.01  # tau_m; P
-    initial_step: float = 3e-2  # P
-    stage_iterations: int = 100  # conjugate-gradient iterations a stage; ours
-    max_stages: int = 40  # homotopy steps; ours
-    tolerance: float = 1e-6  # relative decrease that ends a stage; ours
-    starts: int = 1  # the eigenvector, then random beams; the paper has one
-    threads: int = 1  # that share the starts; the result is the same
-
-    def __post_init__(self) -> None:
-        for name in ("sharpness", "level", "level_min", "reweight_floor", "margin_temperature"):
-            checks.positive(name, getattr(self, name))
-        checks.positive("initial_step", self.initial_step)
-        checks.at_least("sharpness_max", self.sharpness_max, self.sharpness)
-        checks.at_least("level", self.level, self.level_min)
-        for name in ("sharpness_growth", "level_shrink"):
-            checks.above(name, getattr(self, name), 1.0)
-        checks.between("margin", self.margin, 0.0, 1.0)
-        checks.between("tolerance", self.tolerance, 0.0, 1.0)
-        checks.whole("stage_iterations", self.stage_iterations, 1)
-        checks.whole("max_stages", self.max_stages, 1)
-        checks.whole("starts", self.starts, 1)
-        checks.whole("threads", self.threads, 1)
 
 
 @kernel
@@ -184,53 +149,85 @@ def _algorithm_1(
     return searched, searched_count, searched_weakest, stages, iterations, evaluations
 
 
-def search(effective: Complex, options: HrmcOptions, rng: np.random.Generator, report: Report) -> BeamSearch:
-    """Algorithm 1 from every start; the beam with most devices, then the best weakest score."""
-    columns_re = np.ascontiguousarray(effective.real)
-    columns_im = np.ascontiguousarray(effective.imag)
-    crowd = min(1.0, MANY / effective.shape[1])
-    starts = [dominant_eigenvector(effective)]
-    starts += list(random_beams(options.starts - 1, effective.shape[0], rng))
+@dataclass(frozen=True)
+class Hrmc(SelectionMethod):
+    """Algorithm 1: smooth count on the complex sphere, then margin consolidation.
 
-    def run(start: Complex) -> tuple[Complex, int, float, int, int, int]:
-        return _algorithm_1(
-            columns_re,
-            columns_im,
-            start,
-            float(options.sharpness),
-            float(options.sharpness_growth),
-            float(options.sharpness_max),
-            float(options.level),
-            float(options.level_shrink),
-            float(options.level_min),
-            float(options.reweight_floor),
-            float(options.margin),
-            float(options.margin_temperature),
-            float(options.initial_step),
-            crowd,
-            options.stage_iterations,
-            options.max_stages,
-            float(options.tolerance),
-        )
+    Sources: P is section VI-A of the paper; "ours" is measured in docs/tuning.md.
+    """
 
-    threads = min(options.threads, options.starts)
-    if threads == 1:
-        found = [run(start) for start in starts]
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            found = list(pool.map(run, starts))
-    best = max(found, key=lambda one: (one[1], one[2]))  # the first of equals, whoever was done first
-    work = {
-        "stages": sum(one[3] for one in found),
-        "iterations": sum(one[4] for one in found),
-        "evaluations": sum(one[5] for one in found),
-    }
-    return BeamSearch(beam=best[0], status="done", work=work)
+    name = "hrmc"
 
+    sharpness: float = 10.0  # beta at the start; P
+    sharpness_growth: float = 10.0  # kappa_beta; ours
+    sharpness_max: float = 100.0  # beta_max; P
+    level: float = 0.08  # mu at the start; P
+    level_shrink: float = 1.1  # kappa_mu; ours
+    level_min: float = 0.01  # mu_min; P
+    reweight_floor: float = 0.1  # eps_w; ours
+    margin: float = 0.3  # delta; ours
+    margin_temperature: float = 0.01  # tau_m; P
+    initial_step: float = 3e-2  # P
+    stage_iterations: int = 100  # conjugate-gradient iterations a stage; ours
+    max_stages: int = 40  # homotopy steps; ours
+    tolerance: float = 1e-6  # relative decrease that ends a stage; ours
+    starts: int = 1  # the eigenvector, then random beams; the paper has one
+    threads: int = threads_field(1)  # that share the starts
 
-METHOD = SelectionMethod(
-    name="hrmc",
-    summary="Algorithm 1: smooth count on the complex sphere, then margin consolidation",
-    options=HrmcOptions,
-    search=search,
-)
+    def __post_init__(self) -> None:
+        for name in ("sharpness", "level", "level_min", "reweight_floor", "margin_temperature"):
+            checks.positive(name, getattr(self, name))
+        checks.positive("initial_step", self.initial_step)
+        checks.at_least("sharpness_max", self.sharpness_max, self.sharpness)
+        checks.at_least("level", self.level, self.level_min)
+        for name in ("sharpness_growth", "level_shrink"):
+            checks.above(name, getattr(self, name), 1.0)
+        checks.between("margin", self.margin, 0.0, 1.0)
+        checks.between("tolerance", self.tolerance, 0.0, 1.0)
+        checks.whole("stage_iterations", self.stage_iterations, 1)
+        checks.whole("max_stages", self.max_stages, 1)
+        checks.whole("starts", self.starts, 1)
+        checks.whole("threads", self.threads, 1)
+
+    def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
+        """Algorithm 1 from every start; the beam with most devices, then the best weakest score."""
+        columns_re = np.ascontiguousarray(effective.real)
+        columns_im = np.ascontiguousarray(effective.imag)
+        crowd = min(1.0, MANY / effective.shape[1])
+        starts = [dominant_eigenvector(effective)]
+        starts += list(random_beams(self.starts - 1, effective.shape[0], rng))
+
+        def run(start: Complex) -> tuple[Complex, int, float, int, int, int]:
+            return _algorithm_1(
+                columns_re,
+                columns_im,
+                start,
+                float(self.sharpness),
+                float(self.sharpness_growth),
+                float(self.sharpness_max),
+                float(self.level),
+                float(self.level_shrink),
+                float(self.level_min),
+                float(self.reweight_floor),
+                float(self.margin),
+                float(self.margin_temperature),
+                float(self.initial_step),
+                crowd,
+                self.stage_iterations,
+                self.max_stages,
+                float(self.tolerance),
+            )
+
+        threads = min(self.threads, self.starts)
+        if threads == 1:
+            found = [run(start) for start in starts]
+        else:
+            with ThreadPoolExecutor(threads) as pool:
+                found = list(pool.map(run, starts))
+        best = max(found, key=lambda one: (one[1], one[2]))  # the first of equals
+        work = {
+            "stages": sum(one[3] for one in found),
+            "iterations": sum(one[4] for one in found),
+            "evaluations": sum(one[5] for one in found),
+        }
+        return BeamSearch(beam=best[0], work=work)

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from airpass.core import checks
+from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
-from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant_eigenvector, random_beams
+from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector, random_beams
 
 ANNEAL = (0, 1, 2, 3, 4)  # log2 of the powers p of the smooth count
 GROW = (1, 3, 5)  # log2 of the powers p that raise the weakest score
@@ -27,18 +28,6 @@ WEIGHTED = 3  # so many of the first stages see the devices' random weights
 FIRST_STEP = 1.0  # longer than HRMC's: the parabola of the first cut finds the scale
 ITERATIONS = 100  # of conjugate gradients a stage
 TOLERANCE = 1e-5
-
-
-@dataclass(frozen=True)
-class HrmcPlusOptions:
-    """All ours, measured in docs/airpass-plus.md."""
-
-    starts: int = 16  # the eigenvector, then random beams and weights
-    spread: float = 0.5  # standard deviation of the logarithm of the random weights
-
-    def __post_init__(self) -> None:
-        checks.whole("starts", self.starts, 1)
-        checks.at_least("spread", self.spread, 0.0)
 
 
 @kernel
@@ -133,36 +122,40 @@ def regrow(effective: Complex, beam: Complex) -> Complex:
     return _grow(columns_re, columns_im, np.ascontiguousarray(beam))[0]
 
 
-def search(
-    effective: Complex, options: HrmcPlusOptions, rng: np.random.Generator, report: Report
-) -> BeamSearch:
-    """The beam with most devices, then the best weakest score, of all starts."""
-    chains, devices = effective.shape
-    columns_re = np.ascontiguousarray(effective.real)
-    columns_im = np.ascontiguousarray(effective.imag)
-    best: tuple[Complex, int, float] | None = None
-    iterations = evaluations = 0
-    for number in range(options.starts):
-        if number == 0:
-            start, weights = dominant_eigenvector(effective), np.ones(devices)
-        else:
-            start = random_beams(1, chains, rng)[0]
-            weights = np.exp(options.spread * rng.standard_normal(devices))
-        beam, used, tried = _anneal(columns_re, columns_im, start, weights)
-        iterations, evaluations = iterations + used, evaluations + tried
-        beam, count, weakest, used, tried = _grow(columns_re, columns_im, beam)
-        iterations, evaluations = iterations + used, evaluations + tried
-        if best is None or (count, weakest) > best[1:]:
-            best = (beam, count, weakest)
-    assert best is not None
-    return BeamSearch(
-        beam=best[0], status="done", work={"iterations": iterations, "evaluations": evaluations}
-    )
+@dataclass(frozen=True)
+class HrmcPlus(SelectionMethod):
+    """Smooth count by Hill functions, then one more device at a time; 16 starts.
 
+    All ours, measured in docs/airpass-plus.md.
+    """
 
-METHOD = SelectionMethod(
-    name="hrmc+",
-    summary="smooth count by Hill functions, then one more device at a time; 16 starts",
-    options=HrmcPlusOptions,
-    search=search,
-)
+    name = "hrmc+"
+
+    starts: int = 16  # the eigenvector, then random beams and weights
+    spread: float = 0.5  # standard deviation of the logarithm of the random weights
+
+    def __post_init__(self) -> None:
+        checks.whole("starts", self.starts, 1)
+        checks.at_least("spread", self.spread, 0.0)
+
+    def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
+        """The beam with most devices, then the best weakest score, of all starts."""
+        chains, devices = effective.shape
+        columns_re = np.ascontiguousarray(effective.real)
+        columns_im = np.ascontiguousarray(effective.imag)
+        best: tuple[Complex, int, float] | None = None
+        iterations = evaluations = 0
+        for number in range(self.starts):
+            if number == 0:
+                start, weights = dominant_eigenvector(effective), np.ones(devices)
+            else:
+                start = random_beams(1, chains, rng)[0]
+                weights = np.exp(self.spread * rng.standard_normal(devices))
+            beam, used, tried = _anneal(columns_re, columns_im, start, weights)
+            iterations, evaluations = iterations + used, evaluations + tried
+            beam, count, weakest, used, tried = _grow(columns_re, columns_im, beam)
+            iterations, evaluations = iterations + used, evaluations + tried
+            if best is None or (count, weakest) > best[1:]:
+                best = (beam, count, weakest)
+        assert best is not None
+        return BeamSearch(beam=best[0], work={"iterations": iterations, "evaluations": evaluations})

@@ -20,49 +20,29 @@ convex functions:
 
 import time
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from airpass.aircomp import scores
+from airpass.aircomp import rank, scores
 from airpass.core import checks
+from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
 from airpass.optim.conic import LiftedProgram
-from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant_eigenvector, rank
+from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector
 
 SEARCHES = ("bisection", "linear")
 # The constraint z >= 1 is asked with this much to spare, so that rounding does not undo it.
 GUARD = 1e-6
 
 
-@dataclass(frozen=True)
-class SdrDcOptions:
-    """Tolerances follow the reference method; "ours" where it has none."""
-
-    objective_tolerance: float = 1e-6  # what counts as zero; the solver resolves no less
-    change_tolerance: float = 1e-6  # relative change that ends the iteration
-    max_iterations: int = 50  # linearisations for one c, or one n
-    search: str = "bisection"  # over n; "linear" is the original, from K downwards
-    solver_tolerance: float = 1e-8  # of the conic solver; ours
-    time_limit_s: float | None = None  # return the best so far after this; ours
-
-    def __post_init__(self) -> None:
-        for name in ("objective_tolerance", "change_tolerance", "solver_tolerance"):
-            checks.between(name, getattr(self, name), 0.0, 1.0)
-        checks.whole("max_iterations", self.max_iterations, 1)
-        checks.one_of("search", self.search, SEARCHES)
-        if self.time_limit_s is not None:
-            checks.positive("time_limit_s", self.time_limit_s)
-
-
 class _Run:
     """One search: its clock, its best beam so far, and its tally of solves."""
 
-    def __init__(
-        self, effective: Complex, options: SdrDcOptions, report: Report, program: type[LiftedProgram]
-    ) -> None:
+    def __init__(self, effective: Complex, options: "SdrDc", report: Report) -> None:
         self.effective = effective
-        self.program = program
+        self.program = options.program
         self.options = options
         self.report = report
         self.deadline = np.inf
@@ -156,37 +136,48 @@ def fit_together(run: _Run, devices: NDArray[np.intp]) -> bool:
     return False
 
 
-def search(
-    effective: Complex,
-    options: SdrDcOptions,
-    rng: np.random.Generator,
-    report: Report,
-    program: type[LiftedProgram] = LiftedProgram,
-) -> BeamSearch:
-    """Both stages; the best beam seen in either. `program` is how semidefinite programs are solved."""
-    run = _Run(effective, options, report, program)
-    order = np.argsort(sparsity_order(run), kind="stable")
-    count = effective.shape[1]
-    if options.search == "linear":
-        for n in range(count, 0, -1):
-            report(f"fitting {n} of {count}")
-            if run.late() or fit_together(run, order[:n]):
-                break
-    else:
-        fits, fails = 0, count + 1
-        while fails - fits > 1 and not run.late():
-            n = (fits + fails) // 2
-            report(f"fitting {n} of {count}")
-            if fit_together(run, order[:n]):
-                fits = n
-            else:
-                fails = n
-    return BeamSearch(beam=run.best, status=run.status(), work={"solves": run.solves})
+@dataclass(frozen=True)
+class SdrDc(SelectionMethod):
+    """Semidefinite lifting with differences of convex functions (Yang et al., 2020).
 
+    Tolerances follow the reference method; "ours" where it has none.
+    """
 
-METHOD = SelectionMethod(
-    name="sdr-dc",
-    summary="semidefinite lifting with differences of convex functions (Yang et al., 2020)",
-    options=SdrDcOptions,
-    search=search,
-)
+    name = "sdr-dc"
+    program: ClassVar[type[LiftedProgram]] = LiftedProgram  # solves the semidefinite programs
+
+    objective_tolerance: float = 1e-6  # what counts as zero; the solver resolves no less
+    change_tolerance: float = 1e-6  # relative change that ends the iteration
+    max_iterations: int = 50  # linearisations for one c, or one n
+    size_search: str = "bisection"  # over n; "linear" is the original, from K downwards
+    solver_tolerance: float = 1e-8  # of the conic solver; ours
+    time_limit_s: float | None = None  # return the best so far after this; ours
+
+    def __post_init__(self) -> None:
+        for name in ("objective_tolerance", "change_tolerance", "solver_tolerance"):
+            checks.between(name, getattr(self, name), 0.0, 1.0)
+        checks.whole("max_iterations", self.max_iterations, 1)
+        checks.one_of("size_search", self.size_search, SEARCHES)
+        if self.time_limit_s is not None:
+            checks.positive("time_limit_s", self.time_limit_s)
+
+    def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
+        """Run both stages; return the best beam seen in either."""
+        run = _Run(effective, self, report)
+        order = np.argsort(sparsity_order(run), kind="stable")
+        count = effective.shape[1]
+        if self.size_search == "linear":
+            for n in range(count, 0, -1):
+                report(f"fitting {n} of {count}")
+                if run.late() or fit_together(run, order[:n]):
+                    break
+        else:
+            fits, fails = 0, count + 1
+            while fails - fits > 1 and not run.late():
+                n = (fits + fails) // 2
+                report(f"fitting {n} of {count}")
+                if fit_together(run, order[:n]):
+                    fits = n
+                else:
+                    fails = n
+        return BeamSearch(beam=run.best, status=run.status(), work={"solves": run.solves})

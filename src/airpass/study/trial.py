@@ -15,10 +15,10 @@ from typing import Any
 
 from airpass import __version__
 from airpass.core.errors import InvalidInput
-from airpass.core.registry import build_options, lookup
-from airpass.designs.api import Design, design, method_named
+from airpass.core.registry import with_threads
+from airpass.designs.api import Design, design, design_method
 from airpass.scenario import Scenario
-from airpass.selection import methods as selection_methods
+from airpass.selection import METHODS
 from airpass.selection.api import select
 
 FEDAVG = "fedavg"
@@ -125,10 +125,9 @@ def check(trial: Trial) -> None:
             "options.time_limit_s: rows must not depend on the speed of a machine; give effort"
         )
     if trial.repeats:
-        build_options(lookup("method", str(name), selection_methods()).options(), options)
+        METHODS.resolve(str(name), options)
     elif name != FEDAVG:
-        chosen = method_named(name, trial.method.get("selection"), trial.method.get("geometry"))
-        build_options(chosen.options(), options)
+        design_method(**trial.method)
     elif trial.training is None:
         raise InvalidInput(f"scheme = {FEDAVG!r}: is about training; this study has none")
     if trial.training is not None:
@@ -162,15 +161,12 @@ def _selection_rows(trial: Trial, scenario: Scenario) -> list[Row]:
 
 
 def _design(trial: Trial, scenario: Scenario) -> Design:
-    how = dict(trial.method)
-    if method_named(how.get("method"), how.get("selection"), how.get("geometry")).name == "airpass-plus":
-        # One compute thread a worker; the result does not depend on it.
-        how["options"] = {"threads": 1, **how.get("options", {})}
-    return design(scenario, **how, seed=trial.seed)
+    # One compute thread per worker; results do not depend on it.
+    return design(scenario, with_threads(design_method(**trial.method), 1), seed=trial.seed)
 
 
 def _design_rows(trial: Trial, result: Design) -> list[Row]:
-    values = (result.selected_count, result.selection.weakest_score, result.mse)
+    values = (result.selected_count, result.weakest_score, result.mse)
     rows = [trial.row(name, float(value)) for name, value in zip(DESIGN_METRICS, values, strict=True)]
     return [*rows, trial.row(SECONDS, result.seconds)]
 

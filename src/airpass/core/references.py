@@ -1,0 +1,68 @@
+"""Objects named by text: `file.py:Name` or `package.module:Name`."""
+
+import hashlib
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from airpass.core.errors import InvalidInput
+
+
+def is_reference(text: str) -> bool:
+    """Whether `text` has the form `file.py:Name` or `package.module:Name`."""
+    return ":" in text
+
+
+def load_reference(label: str, text: str) -> Any:
+    """Import the object that `text` names.
+
+    Parameters
+    ----------
+    label
+        Name of the argument, for error messages.
+    text
+        `file.py:Name`, with a path relative to the current folder, or `package.module:Name`.
+
+    Returns
+    -------
+    Any
+        The attribute `Name` of that file or module.
+    """
+    where, _, name = text.rpartition(":")
+    path = Path(where)
+    try:
+        module = _from_file(path) if path.suffix == ".py" else importlib.import_module(where)
+        return getattr(module, name)
+    except Exception as error:  # whatever the module raises while it is imported
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise InvalidInput(f"{label} = {text!r}: cannot be imported ({reason})") from None
+
+
+def referenced_file(text: str) -> Path | None:
+    """The file of a `file.py:Name` reference; None for any other text."""
+    path = Path(text.rpartition(":")[0])
+    return path if path.suffix == ".py" else None
+
+
+def _from_file(path: Path) -> ModuleType:
+    """Execute a Python file as a module; the same content is executed once per process."""
+    source = path.resolve()
+    content = source.read_bytes()
+    digest = hashlib.sha256(str(source).encode() + content).hexdigest()[:12]
+    name = f"{source.stem}_{digest}"
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, source)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up while they are built
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
