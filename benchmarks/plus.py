@@ -102,7 +102,7 @@ def design_row(key: Row, how: Mapping[str, Any]) -> Row:
     result = design(scenario_of(size, key["snr_db"], key["seed"], key["weights"]), **how, seed=key["seed"])
     return key | {
         "selected": result.selected_count,
-        "weakest": f"{result.selection.weakest_score:.6g}",
+        "weakest": f"{result.weakest_score:.6g}",
         "seconds": f"{result.seconds:.3g}",
     }
 

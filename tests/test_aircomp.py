@@ -148,8 +148,8 @@ def test_simulated_error_matches_the_formula(seed: int) -> None:
 def test_nobody_sends() -> None:
     link = Link(0)
     nobody = np.zeros(6, dtype=bool)
-    result = aircomp.aggregation(link.beam, link.channels, link.weights, nobody, link.power, link.noise)
-    assert math.isnan(result.denoising_factor)
-    assert result.mse is not None
-    assert math.isnan(result.mse)
-    assert (result.transmit == 0).all()
+    eta = aircomp.denoising_factor(link.beam, link.channels, link.weights, nobody, link.power)
+    assert math.isnan(eta)
+    error = aircomp.optimal_mse(link.beam, link.channels, link.weights, nobody, link.power, link.noise)
+    assert math.isnan(error)
+    assert (aircomp.transmit_scaling(link.beam, link.channels, link.weights, nobody, eta) == 0).all()

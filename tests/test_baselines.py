@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from airpass import InvalidInput, Scenario, aircomp, certify, design, select
 from airpass.core.types import Complex, Real
-from airpass.geometry import elementwise, hago
 from airpass.geometry.base import weakest_gain
+from airpass.geometry.elementwise import Elementwise
+from airpass.geometry.hago import Hago
 from airpass.optim import conic
 from airpass.selection import exhaustive, random_beam, sdr_dc
 from airpass.selection.base import random_beams
@@ -230,12 +231,11 @@ class TestElementwise:
                 "devices": {"x_m": [31.234], "y_m": [2.0], "gain": [1.0], "samples": [1]},
             }
         )
-        found = elementwise.move(
+        found = Elementwise().move(
             scenario,
             scenario.uniform_layout(),
             np.array([1.0 + 0j]),
             np.array([True]),
-            elementwise.ElementwiseOptions(),
             np.random.default_rng(0),
         )
         assert found.layout[0, 0] == pytest.approx(31.234, abs=1e-3)
@@ -249,8 +249,8 @@ class TestElementwise:
         best = max(
             weakest_gain(scenario, np.array([[p, layout[0, 1]], layout[1]]), beam, everyone) for p in grid
         )
-        options = elementwise.ElementwiseOptions(max_sweeps=1)
-        found = elementwise.move(scenario, layout, beam, everyone, options, np.random.default_rng(0))
+        method = Elementwise(max_sweeps=1)
+        found = method.move(scenario, layout, beam, everyone, np.random.default_rng(0))
         # The sweep goes on to other antennas, so it can only end higher than the first move's best.
         assert found.objective[1] >= best * (1 - 1e-3)
 
@@ -267,17 +267,16 @@ class TestElementwise:
                     layout,
                     picked.beam,
                     np.ones(10, dtype=bool),
-                    method.options(),
                     np.random.default_rng(0),
                 ).objective[1]
-                for method in (elementwise.METHOD, hago.METHOD)
+                for method in (Elementwise(), Hago())
             )
             ratios.append(by_search / by_gradient)
         assert np.median(ratios) > 1
 
     def test_coarse_grids_are_refused(self) -> None:
         with pytest.raises(InvalidInput, match=r"step_wavelengths = 0\.2"):
-            elementwise.ElementwiseOptions(step_wavelengths=0.2)
+            Elementwise(step_wavelengths=0.2)
 
 
 class TestColocated:

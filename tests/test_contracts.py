@@ -1,4 +1,4 @@
-"""What every registered selection method promises. A new method is covered by being there."""
+"""Contracts of all registered selection and geometry methods. A new method is covered automatically."""
 
 from pathlib import Path
 from typing import Any
@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airpass import Scenario, aircomp, certify, select, selection
+from airpass import Scenario, aircomp, certify, geometry, select, selection
 from airpass.core.types import Complex, Real
 
-METHODS = sorted(selection.methods())
+SELECTION = sorted(selection.METHODS.methods())
+GEOMETRY = sorted(geometry.METHODS.methods())
 
 
 def instance(seed: int, count: int = 9) -> tuple[Complex, Real, float]:
@@ -17,7 +18,7 @@ def instance(seed: int, count: int = 9) -> tuple[Complex, Real, float]:
     return scenario.channels(scenario.uniform_layout()), scenario.weights, scenario.budget
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SELECTION)
 @pytest.mark.parametrize("seed", range(4))
 class TestSelectionContract:
     def test_unit_beam_and_selected_means_score_of_one(self, method: str, seed: int) -> None:
@@ -61,11 +62,32 @@ class TestSelectionContract:
         np.testing.assert_array_equal(weights, before[1])
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", SELECTION)
 def test_one_device_one_chain(method: str) -> None:
     picked = select(np.array([[2.0j]]), [1.0], 0.5, method)
     assert picked.scores == pytest.approx([2.0])
     assert aircomp.selected(picked.scores).all()
+
+
+@pytest.mark.parametrize("method", GEOMETRY)
+@pytest.mark.parametrize("seed", range(3))
+class TestGeometryContract:
+    def test_feasible_never_worse_and_repeatable(self, method: str, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        scenario = Scenario.paper(6, 3, 4, 10.0, seed)
+        beam = rng.standard_normal(3) + 1j * rng.standard_normal(3)
+        beam /= np.linalg.norm(beam)
+        start = scenario.uniform_layout() + rng.uniform(-0.5, 0.5, (3, 4))
+        before = start.copy()
+        chosen = np.array([True, True, False, True, True, False])
+        found = geometry.METHODS.resolve(method)
+        first, again = (found.move(scenario, start, beam, chosen, np.random.default_rng(1)) for _ in range(2))
+        layout = scenario.checked_layout(first.layout)
+        np.testing.assert_array_equal(layout, again.layout)
+        np.testing.assert_array_equal(start, before)
+        gain = np.abs(np.conj(beam) @ scenario.channels(layout) / scenario.weights) ** 2
+        assert first.objective[1] == pytest.approx(gain[chosen].min())
+        assert first.objective[1] >= first.objective[0]
 
 
 def test_the_recipe_for_a_new_method_works() -> None:

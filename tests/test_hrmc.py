@@ -11,6 +11,7 @@ from airpass import InvalidInput, Scenario, aircomp, select
 from airpass.core.types import Complex
 from airpass.selection import hrmc
 from airpass.selection.base import dominant_eigenvector, random_beams
+from airpass.selection.hrmc import Hrmc
 
 
 def random_channels(seed: int, chains: int, count: int, scale: float = 1.0) -> Complex:
@@ -151,9 +152,9 @@ def test_consolidation_never_loses_devices(seed: int) -> None:
     """The accept rule (Alg. 1, line 14): with the margin stage all but off, no more are selected."""
     effective = random_channels(seed, 3, 10, 0.6)
     rng = np.random.default_rng(0)
-    with_margin = hrmc.search(effective, hrmc.HrmcOptions(), rng, print)
+    with_margin = Hrmc().search(effective, rng, print)
     # An active set of nobody but the feasible, at a temperature that makes the stage a no-op.
-    without = hrmc.search(effective, hrmc.HrmcOptions(margin=1e-12, margin_temperature=1e12), rng, print)
+    without = Hrmc(margin=1e-12, margin_temperature=1e12).search(effective, rng, print)
     counts = [
         int(aircomp.selected(aircomp.scores(found.beam, effective)).sum()) for found in (with_margin, without)
     ]
@@ -212,7 +213,7 @@ class TestEdges:
         assert np.isfinite(picked.scores).all()
         assert picked.selected_count == expected
         if not expected:
-            assert math.isnan(picked.aggregation.denoising_factor)
+            assert math.isnan(picked.denoising_factor)
             assert picked.weakest_score == picked.scores.max()
 
     def test_one_chain_selects_every_device_that_is_strong_enough(self) -> None:

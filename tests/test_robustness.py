@@ -138,7 +138,7 @@ class TestAiming:
         scenario = Scenario.paper(20, 4, 4, 0.0, 3)
         found = design(scenario, options={"kicks": 2, "tolerance_mm": 3.0})
         flagged = [step for step in found.trace if step.best][-1]
-        reached = (found.selected_count, found.selection.weakest_score)
+        reached = (found.selected_count, found.weakest_score)
         assert (flagged.selected_count, flagged.weakest_score) == pytest.approx(reached)
 
     def test_no_error_means_no_margin(self) -> None:

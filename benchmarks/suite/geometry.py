@@ -12,6 +12,7 @@ from airpass import Scenario, select
 from airpass.channel.pass_uplink import Field
 from airpass.core.types import Real
 from airpass.geometry import hago
+from airpass.geometry.hago import Hago
 from airpass.optim.softmin import softmin
 from suite.measure import Comparison, Section, Table, in_turn
 
@@ -111,7 +112,7 @@ def run() -> Section:
         rng = np.random.default_rng(0)
 
         def whole(problem: Problem = problem, mask: Any = mask, rng: Any = rng) -> Any:
-            return hago.move(problem.scenario, problem.layout, problem.beam, mask, hago.HagoOptions(), rng)
+            return Hago().move(problem.scenario, problem.layout, problem.beam, mask, rng)
 
         moved = whole()
         taken = float(np.median(in_turn({"run": whole})["run"]))

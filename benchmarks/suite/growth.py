@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from airpass import Scenario, select
-from airpass.geometry import hago
+from airpass.geometry.hago import Hago
 from airpass.optim.conic import LiftedProgram
 from suite.measure import Section, Table, duration, exponent, timed
 
@@ -58,9 +58,9 @@ def ascent(waveguides: int, antennas: int, count: int) -> float:
     rng = np.random.default_rng(0)
 
     def call() -> object:
-        return hago.move(scenario, layout, beam, everyone, hago.HagoOptions(), rng)
+        return Hago().move(scenario, layout, beam, everyone, rng)
 
-    evaluations = hago.move(scenario, layout, beam, everyone, hago.HagoOptions(), rng).work["evaluations"]
+    evaluations = Hago().move(scenario, layout, beam, everyone, rng).work["evaluations"]
     return _fastest(call) / evaluations
 
 

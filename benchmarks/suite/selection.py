@@ -11,8 +11,7 @@ from scipy import sparse
 from airpass import Scenario, aircomp, select
 from airpass.core.types import Complex, Real
 from airpass.optim.conic import LiftedProgram, LiftedSolution
-from airpass.selection import sdr_dc
-from airpass.selection.base import rank
+from airpass.selection.sdr_dc import SdrDc
 from suite.measure import Comparison, Section, Table, timed
 
 cvxpy: Any = importlib.import_module("cvxpy")  # their types are missing or do not hold
@@ -132,11 +131,11 @@ def _triangle(size: int) -> tuple[Any, Any]:
 def lifted(program: type[LiftedProgram], effective: Complex) -> Callable[[], tuple[int, int]]:
     """SDR-DC by the given solver; returns the devices selected and the programs solved."""
 
+    method = type("Variant", (SdrDc,), {"program": program})()
+
     def call() -> tuple[int, int]:
-        found = sdr_dc.search(
-            effective, sdr_dc.SdrDcOptions(), np.random.default_rng(0), lambda _: None, program
-        )
-        return rank(aircomp.scores(found.beam, effective))[0], found.work["solves"]
+        found = method.search(effective, np.random.default_rng(0), lambda _: None)
+        return aircomp.rank(aircomp.scores(found.beam, effective))[0], found.work["solves"]
 
     return call
 

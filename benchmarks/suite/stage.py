@@ -14,7 +14,7 @@ from airpass import Scenario, aircomp
 from airpass.core.types import Complex, Real
 from airpass.optim import conjugate_gradient as cg
 from airpass.selection.base import dominant_eigenvector
-from airpass.selection.hrmc import HrmcOptions
+from airpass.selection.hrmc import Hrmc
 from suite.measure import Comparison, Section, Table, in_turn
 
 SEEDS = range(20)
@@ -28,7 +28,7 @@ class Stage:
         self.columns = columns
         self.re, self.im = np.ascontiguousarray(columns.real), np.ascontiguousarray(columns.imag)
         self.start = dominant_eigenvector(columns)
-        self.options = HrmcOptions()
+        self.options = Hrmc()
         self._problem = self._pymanopt_problem()
         self._iterations = self._enough()
 

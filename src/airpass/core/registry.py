@@ -102,12 +102,14 @@ class Registry(Generic[M]):
                 checks.one_of(label, method, [*known, "file.py:Name"])
         if isinstance(found, type) and issubclass(found, self.base):
             found = found()
-        if not isinstance(found, self.base) or not is_dataclass(found):
-            shown = repr(method)[:80]
-            raise InvalidInput(f"{label} = {shown}: must be a dataclass derived from {self.base.__name__}")
-        if not getattr(found, "name", ""):
-            raise InvalidInput(f"{label} = {type(found).__name__}: the class needs an attribute name")
-        return with_options(found, options or {})
+        named = isinstance(getattr(found, "name", None), str)
+        if not (named and isinstance(found, self.base) and hasattr(found, "__dataclass_fields__")):
+            raise InvalidInput(
+                f"{label} = {repr(method)[:80]}: must be a dataclass derived from {self.base.__name__} "
+                "with a class attribute name"
+            )
+        changed: M = with_options(found, options or {})
+        return changed
 
     def _built_in(self) -> Iterator[type[M]]:
         package = importlib.import_module(self.package)
