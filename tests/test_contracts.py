@@ -1,8 +1,5 @@
 """Contracts of all registered selection and geometry methods. A new method is covered automatically."""
 
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -88,19 +85,3 @@ class TestGeometryContract:
         gain = np.abs(np.conj(beam) @ scenario.channels(layout) / scenario.weights) ** 2
         assert first.objective[1] == pytest.approx(gain[chosen].min())
         assert first.objective[1] >= first.objective[0]
-
-
-def test_the_recipe_for_a_new_method_works() -> None:
-    """CONTRIBUTING's example, run as it stands there."""
-    text = (Path(__file__).parent.parent / "CONTRIBUTING.md").read_text()
-    code = text.split("```python\n", 1)[1].split("```", 1)[0]
-    module: dict[str, Any] = {}
-    exec(code, module)  # noqa: S102
-    method = module["METHOD"]
-    channels, weights, budget = instance(1)
-    effective = aircomp.effective_channels(channels, weights, budget)
-    found = method.search(effective, method.options(), np.random.default_rng(0), print)
-    assert np.linalg.norm(found.beam) == pytest.approx(1.0)
-    assert aircomp.scores(found.beam, effective).max() == pytest.approx(
-        (np.linalg.norm(effective, axis=0) ** 2).max()
-    )

@@ -1,6 +1,6 @@
 """`airpass design`, `airpass select` and `airpass methods`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,45 +28,46 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from airpass.designs.base import Step
+    from airpass.designs.base import DesignMethod, Step
     from airpass.scenario import Scenario
 
 SET_VERDICTS = {
-    "feasible": "fits one beam (a beam was found)",
-    "infeasible": "fits no beam (proved)",
-    "undecided": "no beam found, but no proof that there is none",
+    "feasible": "feasible (a beam was found)",
+    "infeasible": "infeasible (proved)",
+    "undecided": "undecided (no beam found, infeasibility not proved)",
 }
 
 
 @cli.command()
 @scenario_options
-@click.option("--method", help="Design method; see `airpass methods`.  [default: airpass-plus]")
+@click.option(
+    "--method", help="Design method: a name from `airpass methods`, or file.py:Name.  [default: airpass-plus]"
+)
 @click.option("--selection", help="Instead of --method: Algorithm 3 with this selection method.")
 @click.option("--geometry", help="Instead of --method: Algorithm 3 with this geometry method.")
 @click.option(
     "--effort",
     type=click.Choice(["fast", "default", "thorough"]),
-    help="How long airpass-plus searches.  [default: default]",
+    help="Search effort of airpass-plus.  [default: default]",
 )
 @click.option(
-    "--time-limit-s", type=float, help="airpass-plus returns its best design after so many seconds."
+    "--time-limit-s", type=float, help="Stop airpass-plus after this time and return its best design."
 )
 @click.option(
     "--tolerance-mm",
     type=float,
-    help="Also evaluate the design with antennas off by this standard deviation, mm.",
+    help="Evaluate the design under antenna position errors with this standard deviation, mm.",
 )
 @click.option(
     "--channel-error",
     type=float,
-    help="In that evaluation: variance of what is not known of a channel, relative to its mean power. "
-    " [default: 0]",
+    help="With --tolerance-mm: channel estimation error variance, relative to the mean power.  [default: 0]",
 )
-@click.option("--draws", type=int, help="Draws of that evaluation.  [default: 500]")
+@click.option("--draws", type=int, help="With --tolerance-mm: number of draws.  [default: 500]")
 @click.option(
     "--robust",
     is_flag=True,
-    help="Let airpass-plus aim for scores that bear the position errors of --tolerance-mm.",
+    help="Make the design tolerate the position errors of --tolerance-mm.",
 )
 @option_option
 @json_option
@@ -93,35 +94,18 @@ def design(
     gives a file; the shorthand options and --set change single values of either.
     """
     check_outputs(json_path, figure_path)
-    if tolerance_mm is None and (robust or channel_error is not None or draws is not None):
-        flag = "--robust" if robust else "--channel-error" if channel_error is not None else "--draws"
-        raise InvalidInput(f"{flag} stands without --tolerance-mm: say how far off antennas may be")
-    if robust and tolerance_mm == 0.0:
-        raise InvalidInput("--robust with --tolerance-mm 0: there is no error to aim for; must be > 0")
-    errors: dict[str, Any] = {
-        "position_mm": checks.at_least("tolerance_mm", tolerance_mm or 0.0, 0.0),
-        "channel_error": checks.at_least("channel_error", channel_error or 0.0, 0.0),
-    }
-    if draws is not None:
-        errors["draws"] = checks.whole("draws", draws, 1)
+    errors = _errors(tolerance_mm, channel_error, draws, robust)
     from airpass.designs.api import design as run
     from airpass.designs.api import design_method
 
-    options = nested(changes, "option")
-    given = {
+    flags = {
         "--effort": ("effort", effort),
         "--time-limit-s": ("time_limit_s", time_limit_s),
         "--robust": ("tolerance_mm", tolerance_mm if robust else None),
     }
-    chosen = design_method(method, selection, geometry)
-    for flag, (name, value) in given.items():
-        if value is None:
-            continue
-        if not hasattr(chosen, name):
-            raise InvalidInput(f"{flag}: {chosen.name} does not have this; --method airpass-plus does")
-        if name in options:
-            raise InvalidInput(f"{flag} stands beside --option {name}=...: give one of them")
-        options[name] = value
+    chosen = _with_flags(
+        design_method(method, selection, geometry, nested(changes, "option")), changes, flags
+    )
     measured = None
     with progress("Designing") as report:
 
@@ -131,16 +115,7 @@ def design(
                 f"weakest {step.weakest_score:.3g}"
             )
 
-        result = run(
-            scenario,
-            method,
-            selection=selection,
-            geometry=geometry,
-            options=options,
-            seed=seed,
-            on_step=on_step,
-            report=report,
-        )
+        result = run(scenario, chosen, seed=seed, on_step=on_step, report=report)
         if tolerance_mm is not None:
             from airpass.designs.tolerance import tolerance
 
@@ -163,33 +138,75 @@ def design(
             print_tolerance(measured)
 
 
+def _errors(
+    tolerance_mm: float | None, channel_error: float | None, draws: int | None, robust: bool
+) -> dict[str, Any]:
+    """Arguments of `tolerance` from the flags of `design`."""
+    dependent = {"--robust": robust or None, "--channel-error": channel_error, "--draws": draws}
+    for flag, value in dependent.items():
+        if value is not None and tolerance_mm is None:
+            raise InvalidInput(f"{flag} requires --tolerance-mm")
+    if robust and tolerance_mm == 0.0:
+        raise InvalidInput("--robust requires --tolerance-mm > 0")
+    errors: dict[str, Any] = {
+        "position_mm": checks.at_least("tolerance_mm", tolerance_mm or 0.0, 0.0),
+        "channel_error": checks.at_least("channel_error", channel_error or 0.0, 0.0),
+    }
+    return errors if draws is None else errors | {"draws": checks.whole("draws", draws, 1)}
+
+
+def _with_flags(
+    method: "DesignMethod", changes: Sequence[str], flags: Mapping[str, tuple[str, Any]]
+) -> "DesignMethod":
+    """The method with the options that have flags of their own."""
+    from airpass.core.registry import with_options
+
+    given = {flag: option for flag, option in flags.items() if option[1] is not None}
+    for flag, (name, _) in given.items():
+        if not hasattr(method, name):
+            raise InvalidInput(f"{flag}: {method.name} has no option {name}; --method airpass-plus has")
+        if name in nested(changes, "option"):
+            raise InvalidInput(f"{flag} cannot be combined with --option {name}=...")
+    changed: DesignMethod = with_options(method, dict(given.values()))
+    return changed
+
+
 @cli.command()
 @click.option(
     "--channels",
     "channels_path",
     type=click.Path(path_type=Path),
     required=True,
-    help="Complex channel matrix of shape (M, K), one column a device: .npy, or MATLAB .mat.",
+    help="Complex channel matrix of shape (M, K), a column per device: .npy, or MATLAB .mat.",
 )
-@click.option("--variable", help="Name of the channel matrix, where a .mat file holds several.")
+@click.option("--variable", help="Name of the channel matrix in a .mat file with several variables.")
 @click.option(
     "--weights",
     "weights_path",
     type=click.Path(path_type=Path),
-    help="Weights φ_k, one for each device (.npy or .mat).  [default: 1/K each]",
+    help="Weights φ_k, one per device (.npy or .mat).  [default: 1/K each]",
 )
-@click.option("--weights-variable", help="Name of the weights, where a .mat file holds several variables.")
+@click.option("--weights-variable", help="Name of the weights in a .mat file with several variables.")
 @click.option("--budget", type=float, help="Γ = P0 ε/σ². Or give --snr-db with --mse-threshold.")
 @click.option("--snr-db", type=float, help="Transmit power over noise power P0/σ², dB.")
 @click.option("--mse-threshold", type=float, help="Largest aggregation error ε.")
 @click.option("--power", type=float, default=1.0, show_default=True, help="Largest transmit power P0.")
-@click.option("--method", default="hrmc", show_default=True, help="Selection method; see `airpass methods`.")
+@click.option(
+    "--method",
+    default="hrmc",
+    show_default=True,
+    help="Selection method: a name from `airpass methods`, or file.py:Name.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of everything random.")
-@click.option("--certify", is_flag=True, help="Also prove how many devices any beam can select at most.")
+@click.option(
+    "--certify",
+    is_flag=True,
+    help="Also compute an upper bound on the number of devices, valid for every beam.",
+)
 @click.option(
     "--check-set",
     metavar="K,K,...",
-    help="Also say whether these devices fit one beam: a beam for them, or a proof that there is none.",
+    help="Also check whether one beam can serve all of these devices.",
 )
 @option_option
 @json_option
@@ -214,17 +231,17 @@ def select(
     """Choose devices and receive beam for channels of your own."""
     check_outputs(json_path, figure_path)
     from airpass.core.arrays import read_array
-    from airpass.selection import certificate as certificates
+    from airpass.selection import certificate
     from airpass.selection.api import checked_channels, checked_weights
     from airpass.selection.api import select as run
-    from airpass.selection.certificate import parse_set
 
     channels = checked_channels(read_array(channels_path, variable), str(channels_path))
-    suspects = None if check_set is None else parse_set(check_set, channels.shape[1])
+    suspects = None if check_set is None else certificate.parse_set(check_set, channels.shape[1])
     weights = None
     if weights_path is not None:
         read = read_array(weights_path, weights_variable, "--weights-variable")
         weights = checked_weights(read, channels.shape[1], str(weights_path))
+    bound = checked = None
     with progress("Selecting") as report:
         result = run(
             channels,
@@ -238,19 +255,18 @@ def select(
             seed=seed,
             report=report,
         )
-        certificate = checked = None
         if certify:
-            report("proving a bound")
-            certificate = certificates.upper_bound(result.effective)
+            report("computing the upper bound")
+            bound = certificate.upper_bound(result.effective)
         if suspects is not None:
             report("checking the set")
-            checked = certificates.check_set(result.effective, suspects, seed)
+            checked = certificate.check_set(result.effective, suspects, seed)
     from airpass.documents import certificate_document, selection_document, set_document
 
     def document() -> dict[str, Any]:
         extra: dict[str, Any] = {}
-        if certificate is not None:
-            extra["certificate"] = certificate_document(certificate)
+        if bound is not None:
+            extra["certificate"] = certificate_document(bound)
         if checked is not None and suspects is not None:
             extra["set"] = set_document(suspects, checked)
         return selection_document(result) | extra
@@ -262,7 +278,7 @@ def select(
 
         save(draw_selection(result), figure_path)
     if json_path != "-":
-        print_selection(result, certificate)
+        print_selection(result, bound)
         if checked is not None:
             console().print(f"\nset {check_set}: {SET_VERDICTS[checked.verdict]}", highlight=False)
 

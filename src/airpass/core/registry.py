@@ -24,6 +24,7 @@ Report = Callable[[str], None]  # callback for progress messages
 _THREADS = "threads"  # metadata key of fields that set a number of threads
 
 
+@dataclass(frozen=True)
 class Method:
     """Base class of all methods. Subclasses are frozen dataclasses whose fields are the options."""
 
@@ -140,7 +141,7 @@ def options_dict(options: Any) -> dict[str, Any]:
 
 def parts(method: Method) -> dict[str, str]:
     """Names of the methods that a method is made of, by field."""
-    values = {item.name: getattr(method, item.name) for item in fields(method)}  # type: ignore[arg-type]
+    values = {item.name: getattr(method, item.name) for item in fields(method)}
     return {name: value.name for name, value in values.items() if isinstance(value, Method)}
 
 
@@ -157,13 +158,13 @@ def result_options(method: Any) -> dict[str, Any]:
 def with_threads(method: M, count: int) -> M:
     """The same method, limited to `count` threads wherever it uses threads."""
     changes: dict[str, Any] = {}
-    for item in fields(method):  # type: ignore[arg-type]
+    for item in fields(method):
         value = getattr(method, item.name)
         if _THREADS in item.metadata:
             changes[item.name] = count
         elif isinstance(value, Method):
             changes[item.name] = with_threads(value, count)
-    return replace(method, **changes)  # type: ignore[type-var]
+    return replace(method, **changes)
 
 
 def with_options(method: Any, changes: Mapping[str, Any], prefix: str = "") -> Any:

@@ -1,0 +1,114 @@
+"""CONTRIBUTING: its table matches the tree and the import rules, and its examples work as they are."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import airpass
+from airpass import Scenario, design, designs, geometry, select, selection
+from airpass.core import registry
+
+ROOT = Path(__file__).parent.parent
+TEXT = (ROOT / "CONTRIBUTING.md").read_text()
+PACKAGE = Path(airpass.__file__).parent
+
+
+def table() -> list[str]:
+    """Modules in the first column of the layout table, as `airpass.x`."""
+    names = re.findall(r"^\| `([\w/.]+)` \|", TEXT, re.MULTILINE)
+    return ["airpass." + name.removesuffix("/").removesuffix(".py") for name in names]
+
+
+def modules() -> set[str]:
+    """Top-level modules and packages."""
+    found = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    return {f"airpass.{name}" for name in found | {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}}
+
+
+def layers() -> list[list[str]]:
+    """Layers of the import rules, from the bottom up."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    found = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    return [[name.strip() for name in layer.split("|")] for layer in reversed(found)]
+
+
+def example(file: str) -> str:
+    """The code block that begins with the name of a file."""
+    found: str = next(code for code in re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL) if file in code)
+    return found
+
+
+def test_the_table_lists_every_module_in_the_order_of_the_import_rules() -> None:
+    assert set(table()) == modules()
+    ranks = {name: rank for rank, layer in enumerate(layers()) for name in layer}
+    assert set(ranks) == modules()
+    assert [ranks[name] for name in table()] == sorted(ranks.values())
+
+
+EXAMPLES = {
+    "selection/strongest.py": ("Strongest", selection),
+    "geometry/shuffled.py": ("Shuffled", geometry),
+    "designs/random_layout.py": ("RandomLayout", designs),
+}
+
+
+def run_with(file: str, method: str) -> Any:
+    scenario = Scenario.paper(seed=4)
+    if file.startswith("selection"):
+        channels = scenario.channels(scenario.uniform_layout())
+        return select(channels, scenario.weights, scenario.budget, method, options={"place": "1"})
+    if file.startswith("geometry"):
+        return design(scenario, geometry=method, options={"max_iterations": 2})
+    return design(scenario, method, options={"selection": {"starts": 2}})
+
+
+@pytest.mark.parametrize("file", EXAMPLES)
+def test_a_method_in_a_file_of_its_own(file: str, tmp_path: Path) -> None:
+    path = tmp_path / Path(file).name
+    path.write_text(example(file))
+    result = run_with(file, f"{path}:{EXAMPLES[file][0]}")
+    assert np.linalg.norm(result.beam) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("file", EXAMPLES)
+def test_a_method_in_the_package(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind, package = EXAMPLES[file]
+    (tmp_path / Path(file).name).write_text(example(file))
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    registry._registered.cache_clear()
+    try:
+        (found,) = (method for method in package.METHODS.methods().values() if type(method).__name__ == kind)
+        result = run_with(file, found.name)
+        assert np.linalg.norm(result.beam) == pytest.approx(1.0)
+    finally:
+        registry._registered.cache_clear()
+        sys.modules.pop(f"{package.__name__}.{Path(file).stem}", None)
+
+
+def test_a_method_of_ones_own_on_the_command_line(tmp_path: Path) -> None:
+    (tmp_path / "strongest.py").write_text(example("selection/strongest.py"))
+    scenario = Scenario.paper(seed=4)
+    np.save(tmp_path / "G.npy", scenario.channels(scenario.uniform_layout()))
+    for arguments in (
+        ["select", "--channels", "G.npy", "--budget", "0.03", "--method", "strongest.py:Strongest"],
+        ["design", "--selection", "strongest.py:Strongest", "--geometry", "fixed"],
+    ):
+        command = [sys.executable, "-c", "from airpass.cli import main; main()", *arguments]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "strongest" in done.stdout
+
+
+def test_the_example_finds_the_strongest_device(tmp_path: Path) -> None:
+    path = tmp_path / "strongest.py"
+    path.write_text(example("selection/strongest.py"))
+    scenario = Scenario.paper(seed=4)
+    channels = scenario.channels(scenario.uniform_layout())
+    picked = select(channels, scenario.weights, scenario.budget, f"{path}:Strongest")
+    assert picked.scores.max() == pytest.approx((np.linalg.norm(picked.effective, axis=0) ** 2).max())
