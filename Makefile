@@ -1,4 +1,4 @@
-# `make demo` and `make test` do everything on a fresh clone: they need Python 3.11 or newer,
+# `make demo`, `make check` and `make test` work on a fresh clone. They need Python 3.11 or newer,
 # make, and a package index.
 
 PYTHON ?= python3
@@ -9,15 +9,18 @@ OUT ?= runs/demo
 PIP_VERSION := 26.3
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt
 
-.PHONY: help demo test lint bench clean
+.PHONY: help demo check test lint bench clean
 
-help: ## list what can be made
+help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
 demo: $(VENV)/.installed ## design the paper's small set-up, print a table, write runs/demo/report.html
 	$(BIN)/airpass demo --out $(OUT)
 
-test: lint ## lint, types, import rules and the test suite
+check: lint ## lint, types, import rules and the fast tests (two minutes)
+	$(BIN)/python -m pytest --numprocesses 2 -m 'not slow'
+
+test: lint ## lint, types, import rules and all tests
 	$(BIN)/python -m pytest --numprocesses 2
 
 lint: $(VENV)/.installed-test ## lint, types and import rules only
@@ -26,7 +29,7 @@ lint: $(VENV)/.installed-test ## lint, types and import rules only
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(VENV)/.installed-bench $(PEERS)/.installed ## measure everything beside its peers; writes docs/benchmarks.md
+bench: $(VENV)/.installed-bench $(PEERS)/.installed ## benchmarks against peers (half an hour); writes docs/benchmarks.md
 	$(BIN)/airpass data fetch mnist
 	$(BIN)/airpass data fetch cifar10
 	$(BIN)/python benchmarks/run.py

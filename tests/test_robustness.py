@@ -257,7 +257,7 @@ class TestCommand:
             (["--effort", "fast", "--method", "mimo-m"], ["--effort", "mimo-m"]),
             (["--time-limit-s", "0"], ["time_limit_s", "> 0"]),
             (["--robust", "--tolerance-mm", "0"], ["--robust", "> 0"]),
-            (["--effort", "fast", "--option", "effort=thorough"], ["--effort", "one of them"]),
+            (["--effort", "fast", "--option", "effort=thorough"], ["--effort", "cannot be combined"]),
         ],
     )
     def test_refusals(self, run: Any, arguments: list[str], words: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Results as JSON documents, as described in docs/formats.md."""
+"""Results as JSON documents; docs/formats.md describes them."""
 
 import json
 import math
@@ -35,7 +35,7 @@ def selection_document(selection: Selection) -> dict[str, Any]:
 
 
 def certificate_document(certificate: Certificate) -> dict[str, Any]:
-    """The bound of `select --certify`."""
+    """The upper bound of `select --certify`."""
     return {
         "at_most": certificate.at_most,
         "bound": certificate.bound,
@@ -44,7 +44,7 @@ def certificate_document(certificate: Certificate) -> dict[str, Any]:
 
 
 def set_document(devices: list[int], check: SetCheck) -> dict[str, Any]:
-    """The verdict of `select --check-set`, with what proves it."""
+    """The verdict of `select --check-set` with its proof."""
     return {
         "devices": devices,
         "verdict": check.verdict,
@@ -127,7 +127,7 @@ def training_document(runs: Sequence["TrainingRun"]) -> dict[str, Any]:
 
 
 def training_table(runs: Sequence["TrainingRun"]) -> bytes:
-    """All histories as one Parquet file, a row for each scheme and evaluated round."""
+    """All histories as one Parquet file, a row per scheme and evaluated round."""
     import pyarrow
     from pyarrow import parquet
 
@@ -165,7 +165,7 @@ def _complex(values: Complex) -> dict[str, list[float]]:
 
 
 def encode(document: Any) -> bytes:
-    """JSON text, where what is not a number (an error with nobody selected) is null."""
+    """JSON text. NaN and infinity become null."""
     return (json.dumps(_plain(document), indent=2, allow_nan=False) + "\n").encode()
 
 

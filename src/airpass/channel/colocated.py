@@ -3,9 +3,8 @@
     g_{k,i} = xi gamma_k exp(-j kappa D_{k,i})/D_{k,i}
 
 This is the pinching-antenna term, eq. (64), with N = 1 and nothing travelled in a
-waveguide. The paper gives the spacing (lambda/2) and the place (the midpoint of the
-structure) but not the axis: it lies along x, the waveguides' direction, unless told
-otherwise.
+waveguide. The paper gives the spacing (lambda/2) and the centre (the midpoint of the
+structure) but not the axis. The default is x, the direction of the waveguides.
 """
 
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ def line_array(centre: Real, antennas: int, spacing: float, axis: str = "x") -> 
 
 @dataclass(frozen=True, eq=False)
 class ColocatedArray:
-    """Antennas at fixed points above devices on the floor. Lengths in metres."""
+    """Antennas at fixed points, devices on the floor. Lengths in metres."""
 
     positions: Real  # [x, y, z] of every antenna, shape (antennas, 3)
     device_x: Real  # x_k, shape (K,)

@@ -43,8 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         click.echo("airpass: interrupted", err=True)
         sys.exit(130)
     except BrokenPipeError:
-        # The reader of a pipe (head, less) went away: not our error. Keep Python from
-        # complaining when it flushes standard output on the way out.
+        # The reader of a pipe (head, less) has ended. Keep Python from reporting it again
+        # when it flushes standard output at exit.
         sys.stdout = None
         sys.exit(0)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What commands take: shared options, and scenarios put together from files and flags."""
+"""Shared options of commands; scenarios from files and flags."""
 
 import tomllib
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ option_option = click.option(
 
 
 def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that describe a scenario; the command gets `scenario` and `seed`."""
+    """Add the options that describe a scenario; the command receives `scenario` and `seed`."""
 
     @click.option("--scenario", "scenario_path", type=click.Path(path_type=Path), help="Scenario file, TOML.")
     @click.option("--devices", type=int, help="Number of devices K.  [default: 10]")
@@ -44,7 +44,7 @@ def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--seed",
         type=int,
-        help="Seed of everything random, the devices too where they are drawn.  [default: 0]",
+        help="Seed of everything random, including devices that are drawn.  [default: 0]",
     )
     @click.option(
         "--set",
@@ -79,7 +79,7 @@ def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
 def _scenario(
     path: Path | None, shorthand: dict[str, Any], seed: int | None, overrides: Sequence[str]
 ) -> "Scenario":
-    """The scenario of a file or of the paper, with single values changed."""
+    """The scenario of a file, or the paper's, with some values changed."""
     from airpass.scenario import Scenario, read_tables
 
     tables = read_tables(path) if path is not None else {}
@@ -131,7 +131,7 @@ def _merge(into: dict[str, Any], changes: dict[str, Any]) -> None:
 
 
 def check_outputs(json_path: str | None, figure_path: Path | None) -> None:
-    """Refuse an output that cannot be written before any work is done."""
+    """Check output paths before any work is done."""
     if figure_path is not None:
         from airpass.figures.style import checked_format
 

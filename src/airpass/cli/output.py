@@ -1,4 +1,4 @@
-"""What commands show: tables, progress on stderr, JSON."""
+"""Output of commands: tables, progress on stderr, JSON."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from airpass.selection.certificate import Certificate
     from airpass.training_session import Bars
 
-DEVICE_ROWS = 60  # longer tables are cut on the terminal; the JSON has all
+DEVICE_ROWS = 60  # longer tables are cut on the terminal; the JSON has all rows
 
 
 def console() -> Any:
@@ -27,7 +27,7 @@ def console() -> Any:
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[str], None]]:
-    """A spinner with elapsed time on stderr; nothing where stderr is not a terminal."""
+    """Spinner with elapsed time on stderr; disabled if stderr is not a terminal."""
     from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
@@ -40,7 +40,7 @@ def progress(label: str) -> Iterator[Callable[[str], None]]:
         transient=True,
         disable=not screen.is_terminal,
     ) as bar:
-        task = bar.add_task(f"{label} (the first run compiles for about half a minute)")
+        task = bar.add_task(f"{label} (the first run compiles kernels for about half a minute)")
         yield lambda text: bar.update(task, description=f"{label}: {text}")
 
 
@@ -90,7 +90,7 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
 
 
 def write_json(path: str | None, build: Callable[[], dict[str, Any]]) -> None:
-    """Write what `build` makes to a file, or to standard output for "-"; nothing for None."""
+    """Write the document that `build` returns to a file, or to standard output for "-"."""
     if path is None:
         return
     from airpass.core.files import write_atomically
@@ -135,7 +135,7 @@ def print_design(design: "Design") -> None:
 
 
 def print_tolerance(tolerance: "Tolerance") -> None:
-    """Who is left when antennas are a little off."""
+    """Selected devices under position and channel errors."""
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -155,7 +155,7 @@ def print_tolerance(tolerance: "Tolerance") -> None:
     screen = console()
     knowledge = f", channel error {tolerance.channel_error:g}" if tolerance.channel_error else ""
     screen.print(
-        f"\nWith antennas {tolerance.position_mm:g} mm off (standard deviation){knowledge}, "
+        f"\nPosition error {tolerance.position_mm:g} mm (standard deviation){knowledge}, "
         f"{tolerance.draws} draws; {tolerance.nominal} devices without errors",
         soft_wrap=True,
     )
@@ -179,13 +179,13 @@ def _print_summary(
     if certificate is not None:
         parts.append(f"at most {certificate.at_most} by any beam")
     label = "weakest score" if count else "best score"
-    parts.append(f"{label} {selection.weakest_score:.4g} (1 is needed)")
+    parts.append(f"{label} {selection.weakest_score:.4g} (threshold 1)")
     if count and selection.mse_threshold is not None:
         parts.append(f"MSE {selection.mse:.4g} (limit {selection.mse_threshold:g})")
     parts.append(f"{selection.seconds:.3g} s")
     screen.print(", ".join(parts))
     if selection.status not in ("done", "converged"):
-        screen.print(f"ended by: {selection.status}")
+        screen.print(f"status: {selection.status}")
     screen.print()
 
 
@@ -208,4 +208,4 @@ def _print_devices(screen: Any, selection: "Link", columns: list[tuple[str, Any]
         )
     screen.print(table)
     if selection.scores.size > DEVICE_ROWS:
-        screen.print(f"... and {selection.scores.size - DEVICE_ROWS} more; --json has all")
+        screen.print(f"... and {selection.scores.size - DEVICE_ROWS} more rows; see --json")

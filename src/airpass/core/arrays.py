@@ -1,4 +1,4 @@
-"""Reading arrays that users bring: NumPy `.npy` and MATLAB `.mat`."""
+"""Arrays from users' files: NumPy `.npy` and MATLAB `.mat`."""
 
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,22 @@ from airpass.core.errors import InvalidInput
 
 
 def read_array(path: Path, variable: str | None = None, flag: str = "--variable") -> Any:
-    """The array in a file; `variable`, given by `flag`, names it where a `.mat` file holds several."""
+    """Read an array.
+
+    Parameters
+    ----------
+    path
+        NumPy `.npy` or MATLAB `.mat` file.
+    variable
+        Name of the array in a `.mat` file with several variables.
+    flag
+        How the user gives `variable`, for error messages.
+
+    Returns
+    -------
+    Any
+        The array.
+    """
     if not path.is_file():
         raise InvalidInput(f"{path}: no such file")
     if path.suffix.lower() == ".npy":
@@ -23,7 +38,7 @@ def read_array(path: Path, variable: str | None = None, flag: str = "--variable"
 def _read_npy(path: Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
-    except Exception as error:  # a damaged header makes NumPy raise all sorts of things
+    except Exception as error:  # a damaged header makes NumPy raise many kinds of errors
         reason = "it holds Python objects" if "allow_pickle" in str(error) else "damaged, or not .npy"
         raise InvalidInput(f"{path}: not a plain NumPy array ({reason})") from None
 
@@ -33,7 +48,7 @@ def _read_mat(path: Path, variable: str | None, flag: str) -> Any:
         content = scipy.io.loadmat(path)
     except NotImplementedError:
         raise InvalidInput(f"{path}: MATLAB 7.3 format; save it with save(..., '-v7')") from None
-    except Exception:  # loadmat raises whatever its parser stumbles over
+    except Exception:  # loadmat raises many kinds of errors
         raise InvalidInput(f"{path}: not a MATLAB file that can be read") from None
     names = sorted(name for name in content if not name.startswith("__"))
     if not names:

@@ -1,4 +1,4 @@
-"""Small checks that raise `InvalidInput` with field, value and rule."""
+"""Checks of input. Each raises `InvalidInput` with the field, its value and the rule."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -8,7 +8,7 @@ from typing import Any
 from airpass.core.errors import InvalidInput
 
 LARGEST = 1e100  # beyond this, squares and products leave the range of floats
-MOST = 1_000_000_000  # of anything that is counted
+MOST = 1_000_000_000  # largest count
 
 
 def number(field: str, value: Any) -> float:
@@ -62,7 +62,7 @@ def whole(field: str, value: Any, minimum: int) -> int:
 
 
 def decibels(field: str, value: Any) -> float:
-    """A ratio in dB whose linear value floats can hold with room to spare."""
+    """A ratio in dB within the range of floating-point numbers."""
     if abs(number(field, value)) > 300.0:
         raise InvalidInput(f"{field} = {value}: must be within ±300 dB")
     return float(value)
@@ -77,7 +77,7 @@ def one_of(field: str, value: Any, allowed: Iterable[str]) -> str:
 
 
 def known_keys(section: str, data: Mapping[str, Any], allowed: Iterable[str]) -> None:
-    """No key but the allowed ones."""
+    """Refuse unknown keys."""
     words = list(allowed)
     for key in data:
         if key not in words:

@@ -1,5 +1,5 @@
-"""The one error that callers are meant to catch: something they passed in cannot be used."""
+"""The error that callers are meant to catch."""
 
 
 class InvalidInput(ValueError):
-    """An input that names its field, its value and what is allowed, in one line."""
+    """Invalid input. The message names the field, its value and what is allowed, in one line."""

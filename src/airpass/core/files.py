@@ -1,4 +1,4 @@
-"""Writing files so that a reader never sees half of one."""
+"""Atomic writing of files."""
 
 import os
 import tempfile
@@ -8,9 +8,14 @@ from airpass.core.errors import InvalidInput
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write `content` beside `path` and move it there in one step.
+    """Write a file so that readers see the old content or the new, never a part.
 
-    A link is followed; a pipe or a device is written to as it is.
+    Parameters
+    ----------
+    path
+        Where to write. Links are followed; pipes and devices are written to directly.
+    content
+        The new content.
     """
     try:
         path = path.resolve()
@@ -25,8 +30,8 @@ def write_atomically(path: Path, content: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
-            os.fsync(file.fileno())  # else a power cut may leave the new name on an empty file
-        # mkstemp makes files private; give this one the permissions an ordinary open would.
+            os.fsync(file.fileno())  # otherwise a power cut may leave an empty file
+        # mkstemp makes files private; set the permissions of an ordinary file.
         mask = os.umask(0)
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)

@@ -10,21 +10,21 @@ from threadpoolctl import LibController, ThreadpoolController
 
 
 def processors() -> int:
-    """Those that this process may use."""
+    """Number of processors that this process may use; respects the CPU affinity."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @cache
 def _libraries() -> tuple[LibController, ...]:
-    # SciPy brings a library of its own, which kernels call for inverses and eigenvectors; what is not
-    # loaded yet would not be found.
+    # SciPy has its own BLAS, which kernels call for inverses and eigenvectors. Only loaded libraries
+    # are found.
     import_module("scipy.linalg")
     found = ThreadpoolController().select(user_api="blas").lib_controllers
     return tuple(found)
 
 
 class _OneThread:
-    """Who asks for one thread at the moment: the first sets it, the last puts back what was."""
+    """Re-entrant limit of BLAS to one thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -51,10 +51,12 @@ _one_thread = _OneThread()
 
 
 def one_blas_thread() -> AbstractContextManager[None]:
-    """Keep linear algebra in one thread: with several it rounds differently, and a seeded search may end
-    elsewhere on a machine with more cores. The matrices here are too small to gain by threads.
+    """Context in which BLAS uses one thread.
 
-    Not by threadpoolctl's own context: that would let the first thread that leaves undo it for others, and
-    describes every library each time, which takes as long as the eigenvectors of a small selection.
+    With several threads BLAS rounds differently, so that seeded results would depend on the number of
+    cores. The matrices here are too small to gain from threads.
+
+    The context of threadpoolctl is not used: the first thread that leaves it would end the limit for
+    all others, and entering it takes as long as a small selection.
     """
     return _one_thread

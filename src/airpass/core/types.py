@@ -1,4 +1,4 @@
-"""Names for the array types that the package passes around."""
+"""Array types."""
 
 from typing import TypeAlias
 

@@ -9,9 +9,16 @@ from pathlib import Path
 
 
 def follow_parent(parent: int, shared: Path | None = None) -> None:
-    """Leave Ctrl-C to the process `parent` that started this one, and end when that is gone, however it
-    went: it may be gone already. A folder `shared` with it is removed then."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to all processes
+    """Ignore Ctrl-C in this process and end it when its parent has ended.
+
+    Parameters
+    ----------
+    parent
+        Process id of the parent. It may have ended already.
+    shared
+        Folder to remove when the parent has ended.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to every process
     threading.Thread(target=_end_with, args=(parent, shared), daemon=True).start()
 
 

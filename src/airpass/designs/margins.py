@@ -1,4 +1,4 @@
-"""How far above the threshold a score has to be to stay there when antennas are built a little off."""
+"""Scores that a design must reach to stay above the threshold under antenna position errors."""
 
 from statistics import NormalDist
 
@@ -7,11 +7,11 @@ import numpy as np
 from airpass.core.types import Complex, Real
 from airpass.scenario import Scenario
 
-AVERAGED_PLACES = 200  # along each waveguide, where beam and layout are not known yet
+AVERAGED_PLACES = 200  # per waveguide, for averages over unknown layouts
 
 
 def margins(scenario: Scenario, tolerance_mm: float, confidence: float) -> Real:
-    """The score to aim at, for each device, so that it stays above one under position errors.
+    """Score per device that stays above one under position errors, before a layout is known.
 
     Normal errors of standard deviation s turn the terms a_i of u = sum_i a_i by normal angles of
     standard deviation sigma = s kappa (dD/dl + i_ref). The sum keeps exp(-sigma^2/2) u in the

@@ -1,20 +1,18 @@
-"""What becomes of a design when it is built and used with small errors.
+"""Designs under antenna position errors and channel estimation errors.
 
-Every draw moves each antenna by a normal error, which gives the channels that are really there,
-and adds a normal error to those, which gives the channels as they are known. Then three receivers
-are compared:
+Every draw moves each antenna by a normal error, which gives the real channels, and adds a normal
+error to these, which gives the estimated channels. Three receivers are compared:
 
-    as designed   beam, senders and scaling stay as the design has them
-    rescaled      the beam stays; senders and scaling follow from the channels as known
-    re-solved     the beam, too, is adapted to the channels as known
+    as designed   beam, senders and scaling of the design
+    rescaled      the design's beam; senders and scaling from the estimated channels
+    re-solved     beam, senders and scaling from the estimated channels
 
-A device is in if it sends and is aligned: with the old scaling, if its part arrives within a tenth of
-the weight it should have; with new scaling, if its score on the real channels is at least one, so that
-it can be aligned exactly. The aggregation error of eq. (17) alone would not tell: with K equal weights
-it is 1/K if nobody sends anything, which may be below its limit.
+A sender counts as in if it is aligned. With the scaling of the design, its contribution must arrive
+within a tenth of its weight. With new scaling, its score on the real channels must be at least one, so
+that it can be aligned exactly. The aggregation error of eq. (17) is no sufficient criterion: with K equal
+weights it is 1/K if no device sends, which may be below the threshold.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,51 +21,52 @@ from airpass import aircomp
 from airpass.aircomp import Link
 from airpass.core import checks
 from airpass.core.randomness import Purpose, stream
+from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
 from airpass.designs.api import Design
 from airpass.selection.hrmc_plus import regrow
 
 RECEIVERS = ("as designed", "rescaled", "re-solved")
 QUANTILES = (0.05, 0.5, 0.95)
-ALIGNED = 0.1  # relative error within which a device with old scaling counts as aligned
+ALIGNED = 0.1  # largest relative error of an aligned device with the scaling of the design
 
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
     """One receiver over all draws."""
 
-    senders: Real  # how many devices send
-    counts: Real  # how many of these are in
+    senders: Real  # number of devices that send, per draw
+    counts: Real  # number of these that are aligned
     misalignments: Real  # sqrt(sum |received - phi_k|^2/sum phi_k^2) over the senders, noise apart
-    mses: Real  # aggregation error on the real channels; these two are not numbers when nobody sends
+    mses: Real  # aggregation error on the real channels; these two are NaN if no device sends
     threshold: float
 
     @property
     def mean(self) -> float:
-        """Devices that are in, in the mean."""
+        """Mean number of aligned devices."""
         return float(self.counts.mean())
 
     @property
     def quantiles(self) -> tuple[float, ...]:
-        """Devices at the 5th, 50th and 95th percent of the draws."""
+        """5 %, 50 % and 95 % quantiles of the number of aligned devices."""
         return tuple(float(value) for value in np.quantile(self.counts, QUANTILES))
 
     @property
     def misalignment(self) -> float:
-        """Root mean square over the draws in which somebody sends."""
+        """Root mean square over the draws with senders."""
         sent = self.misalignments[np.isfinite(self.misalignments)]
         return float(np.sqrt(np.mean(sent**2))) if sent.size else float("nan")
 
     @property
     def high_mse(self) -> float:
-        """The aggregation error that 95 % of the draws with senders stay under."""
+        """95 % quantile of the aggregation error over the draws with senders."""
         sent = self.mses[np.isfinite(self.mses)]
         return float(np.quantile(sent, 0.95)) if sent.size else float("nan")
 
     @property
     def within(self) -> float:
-        """Share of the draws in which somebody sends and the aggregation error stays under its limit."""
-        # Rounding apart: the best scaling puts the weakest sender exactly at its score.
+        """Share of the draws with senders whose aggregation error is within the threshold."""
+        # With tolerance for rounding: the best scaling puts the weakest sender exactly at its score.
         return float(np.mean(self.mses <= self.threshold * (1.0 + 1e-9)))
 
 
@@ -90,13 +89,30 @@ def tolerance(
     channel_error: float = 0.0,
     draws: int = 500,
     seed: int = 0,
-    report: Callable[[str], None] | None = None,
+    report: Report | None = None,
 ) -> Tolerance:
-    """Draw errors and see who is left.
+    """Evaluate a design under random errors.
 
-    `position_mm` is the standard deviation of every antenna's position, along its waveguide (of
-    every coordinate, in a co-located array). `channel_error` is the variance of what is not known
-    about each entry of g_k, relative to ||g_k||^2/M.
+    Parameters
+    ----------
+    design
+        The design.
+    position_mm
+        Standard deviation of every antenna's position along its waveguide; of every coordinate for a
+        co-located array.
+    channel_error
+        Channel estimation error variance of an entry of g_k, relative to ||g_k||^2/M.
+    draws
+        Number of draws.
+    seed
+        Seed of the errors.
+    report
+        Callback for progress messages.
+
+    Returns
+    -------
+    Tolerance
+        Distribution of aligned devices and errors for three receivers.
     """
     checks.at_least("position_mm", position_mm, 0.0)
     checks.at_least("channel_error", channel_error, 0.0)
@@ -148,7 +164,7 @@ def _link(design: Design, channels: Complex) -> Link:
 
 
 def _built(design: Design, position_mm: float, rng: np.random.Generator) -> Complex:
-    """The channels with antennas a little off."""
+    """Channels with position errors of the antennas."""
     if design.layout is not None:
         moved = design.layout + 1e-3 * position_mm * rng.standard_normal(design.layout.shape)
         return design.scenario.uplink.channels(moved)

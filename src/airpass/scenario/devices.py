@@ -1,4 +1,4 @@
-"""Where the devices are, how strong, and how much data each holds; drawn at random or given."""
+"""Devices: positions, gains and sample counts, drawn at random or given."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
 from airpass.core.types import Real
 
-LISTS = ("x_m", "y_m", "gain", "samples")  # of which devices consist
-MNIST_TRAINING_IMAGES = 60_000  # what K devices share evenly when no sample counts are given
+LISTS = ("x_m", "y_m", "gain", "samples")  # one entry per device in each
+MNIST_TRAINING_IMAGES = 60_000  # split evenly among K devices if no sample counts are given
 
 
 @dataclass(frozen=True)
 class DeviceDraw:
-    """How devices are drawn when their positions are not given."""
+    """Distribution of devices whose positions are not given."""
 
     count: int = 10  # K; figures 2, 3, 6-8
     seed: int = 0
@@ -41,9 +41,17 @@ class DeviceDraw:
         checks.positive("devices.gain_range", self.gain_range[0])
 
     def draw(self, *indices: int) -> "Devices":
-        """Uniform positions and gains; the samples of MNIST shared evenly.
+        """Draw devices: uniform positions and gains, the samples of MNIST split evenly.
 
-        `indices` number further, independent draws of the same seed.
+        Parameters
+        ----------
+        indices
+            Number of a further, independent draw under the same seed.
+
+        Returns
+        -------
+        Devices
+            The devices.
         """
         rng = stream(self.seed, Purpose.DEVICES, *indices)
         share = max(1, round(MNIST_TRAINING_IMAGES / self.count))
@@ -58,13 +66,13 @@ class DeviceDraw:
 
 @dataclass(frozen=True, eq=False)
 class Devices:
-    """Where the devices are on the floor, how strong, and how much data each holds."""
+    """Positions on the floor, gains and sample counts."""
 
     x_m: Real  # x_k, shape (K,)
     y_m: Real  # y_k
     gain: Real  # gamma_k > 0
     samples: Real  # |D_k| > 0
-    drawn_from: DeviceDraw | None = None  # None if they were given one by one
+    drawn_from: DeviceDraw | None = None  # None if they were given
 
     def __post_init__(self) -> None:
         for name in LISTS:
@@ -75,11 +83,11 @@ class Devices:
             except (TypeError, ValueError):
                 raise InvalidInput(f"{label} = {given!r}: must be a list of numbers") from None
             if values.ndim != 1 or values.size == 0:
-                raise InvalidInput(f"{label}: must be a list of at least one number, one for each device")
+                raise InvalidInput(f"{label}: must be a list with one number per device, at least one")
             if values.size != np.size(self.x_m):
                 raise InvalidInput(
                     f"{label} has {values.size} entries but devices.x_m has {np.size(self.x_m)}: "
-                    "all four lists must have one entry for each device"
+                    "all four lists must have one entry per device"
                 )
             for at in np.flatnonzero(~(np.abs(values) <= checks.LARGEST))[:1]:
                 checks.number(f"{label}[{at}]", float(values[at]))

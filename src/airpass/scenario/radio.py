@@ -22,7 +22,7 @@ class Radio:
             self,
             snr_db=checks.decibels("radio.snr_db", self.snr_db),
             mse_threshold=checks.positive("radio.mse_threshold", self.mse_threshold),
-            # Below a micrometre, a phase over metres is lost in rounding.
+            # Below a micrometre, rounding destroys the phase over metres.
             wavelength_m=checks.at_least("radio.wavelength_m", self.wavelength_m, 1e-6),
             refractive_index=checks.at_least("radio.refractive_index", self.refractive_index, 1.0),
             path_gain=checks.positive("radio.path_gain", self.path_gain),

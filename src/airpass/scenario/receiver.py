@@ -17,10 +17,10 @@ class Receiver:
 
     waveguides: int = 5  # M; figures 2, 3, 7, 8
     antennas: int = 5  # N per waveguide; figures 2, 3, 6, 8
-    length_m: float | tuple[float, ...] = 40.0  # L_m, one for all or one each; section VI-A
+    length_m: float | tuple[float, ...] = 40.0  # L_m, one value or one per waveguide; section VI-A
     spacing_m: float = 2.0  # d between waveguides; section VI-A
     height_m: float = 4.0  # a; section VI-A
-    min_gap_m: float = 0.95  # least distance of neighbours on a waveguide; section VI-A
+    min_gap_m: float = 0.95  # smallest distance between neighbours on a waveguide; section VI-A
 
     def __post_init__(self) -> None:
         checks.keep(
@@ -36,7 +36,7 @@ class Receiver:
             if len(lengths) != self.waveguides:
                 raise InvalidInput(
                     f"receiver.length_m has {len(lengths)} entries: must be one number, "
-                    f"or one for each of the {self.waveguides} waveguides"
+                    f"or one per waveguide ({self.waveguides})"
                 )
             checks.keep(self, length_m=lengths)
         else:
@@ -46,7 +46,7 @@ class Receiver:
         if shortest < needed * (1.0 - ROUNDING):
             raise InvalidInput(
                 f"receiver.length_m = {shortest:g}: {self.antennas} antennas {self.min_gap_m:g} m apart "
-                f"need at least {needed:g} m (room T_m = L_m - (N-1) min_gap_m must be >= 0)"
+                f"need at least {needed:g} m (free length T_m = L_m - (N-1) min_gap_m must be >= 0)"
             )
 
     @property

@@ -1,4 +1,4 @@
-"""Receiver, radio, devices and weights: everything a design is given.
+"""The input of a design: receiver, radio, devices and weights.
 
 `Scenario.paper()` holds the values of the paper's section VI-A. A scenario file is TOML with
 one table per part; `Scenario.load` and `Scenario.save` read and write it.
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """One receiver, one radio and one set of devices."""
+    """One receiver, one radio, one set of devices and their weights."""
 
     receiver: Receiver = field(default_factory=Receiver)
     radio: Radio = field(default_factory=Radio)
@@ -46,7 +46,26 @@ class Scenario:
         snr_db: float = 10.0,
         seed: int = 0,
     ) -> "Scenario":
-        """The paper's set-up; the defaults are those of its figures 2 and 3."""
+        """The paper's set-up. The defaults are those of its figures 2 and 3.
+
+        Parameters
+        ----------
+        devices
+            K.
+        waveguides
+            M.
+        antennas
+            N, per waveguide.
+        snr_db
+            P0/sigma^2 in dB.
+        seed
+            Seed of the devices' positions and gains.
+
+        Returns
+        -------
+        Scenario
+            The scenario.
+        """
         return cls(
             receiver=Receiver(waveguides=waveguides, antennas=antennas),
             radio=Radio(snr_db=snr_db),
@@ -67,7 +86,7 @@ class Scenario:
 
     @cached_property
     def uplink(self) -> PassUplink:
-        """The pinching-antenna channel with all but the antenna positions filled in."""
+        """The pinching-antenna channel as a function of the antenna positions."""
         return PassUplink(
             device_x=self.devices.x_m,
             device_y=self.devices.y_m,
@@ -97,28 +116,28 @@ class Scenario:
         )
 
     def uniform_layout(self) -> Real:
-        """Antennas evenly spaced on every waveguide, equal slack everywhere; shape (M, N)."""
+        """Antennas evenly spaced on every waveguide; shape (M, N)."""
         order = np.arange(self.receiver.antennas)
         slack = self.receiver.room[:, None] * (order + 1) / (self.receiver.antennas + 1)
         layout: Real = slack + order * self.receiver.min_gap_m
         return layout
 
     def random_layout(self, rng: np.random.Generator) -> Real:
-        """Antennas anywhere that order and gaps allow, uniformly; shape (M, N)."""
+        """Layout drawn uniformly from all feasible ones; shape (M, N)."""
         shares = rng.random((self.receiver.waveguides, self.receiver.antennas))
         slack = self.receiver.room[:, None] * np.sort(shares, axis=1)
         layout: Real = slack + np.arange(self.receiver.antennas) * self.receiver.min_gap_m
         return layout
 
     def checked_layout(self, layout: Any) -> Real:
-        """`layout` as an (M, N) array, if it is in range and keeps the gaps (eqs. 6-8)."""
+        """Check a layout against eqs. (6)-(8) and return it as an array of shape (M, N)."""
         try:
             values = np.asarray(layout, dtype=np.float64)
         except (TypeError, ValueError):
             raise InvalidInput("layout: must be M lists of N positions") from None
         shape = (self.receiver.waveguides, self.receiver.antennas)
         if values.shape != shape:
-            raise InvalidInput(f"layout has shape {values.shape}: must be {shape}, one row a waveguide")
+            raise InvalidInput(f"layout has shape {values.shape}: must be {shape}, a row per waveguide")
         if not np.isfinite(values).all():
             raise InvalidInput("layout holds a value that is not finite")
         lengths = self.receiver.lengths
@@ -177,11 +196,11 @@ class Scenario:
         write_atomically(Path(path), tomli_w.dumps(self.to_dict()).encode())
 
     def with_samples(self, samples: Any) -> "Scenario":
-        """The same scenario with other sample counts |D_k|, and so other weights."""
+        """The same scenario with other sample counts |D_k| and the weights that follow."""
         return replace(self, devices=replace(self.devices, samples=samples))
 
     def with_radio(self, **changes: Any) -> "Scenario":
-        """The same scenario with other radio values, for sweeps."""
+        """The same scenario with other radio values."""
         return replace(self, radio=replace(self.radio, **changes))
 
 
@@ -192,7 +211,7 @@ def read_tables(path: str | Path) -> dict[str, Any]:
             return tomllib.load(file)
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:  # TOML, Unicode, or a number of too many digits
+    except (ValueError, RecursionError) as error:  # TOML syntax, encoding, or a number with too many digits
         raise InvalidInput(f"{path}: not valid TOML: {error}") from None
 
 
@@ -211,8 +230,8 @@ def _devices(table: Mapping[str, Any]) -> Devices:
         return _build(DeviceDraw, "devices", table).draw()
     if mixed := [name for name in drawn if name in table]:
         raise InvalidInput(
-            f"devices.{mixed[0]} stands beside devices.{lists[0]}: devices are either drawn "
-            f"({', '.join(drawn)}) or given ({', '.join(given)}), not both"
+            f"devices.{mixed[0]} cannot be combined with devices.{lists[0]}: devices are either drawn "
+            f"({', '.join(drawn)}) or given ({', '.join(given)})"
         )
     if missing := [name for name in given if name not in table]:
         raise InvalidInput(f"devices.{missing[0]} is missing: give all of {', '.join(given)}")

@@ -10,7 +10,7 @@ NORMALISATIONS = ("share", "count")
 
 @dataclass(frozen=True)
 class Weighting:
-    """How sample counts become the weights phi_k.
+    """Rule that turns sample counts into the weights phi_k.
 
     `share` is |D_k|/sum_j |D_j|. `count` is |D_k|, as printed in the paper, under which
     no device can meet an error threshold of 0.03 (see docs/deviations.md).

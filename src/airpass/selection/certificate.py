@@ -6,8 +6,8 @@ For any multipliers 0 <= y_k <= 1 and any unit beam m, as min(1, z) <= (1 - y) +
 
 and if z_k >= 1 held for all k in S, sum_{k in S} y_k <= lambda_max(sum_{k in S} y_k Q_k). The best
 y comes from a semidefinite program, but both statements hold for every y: they are checked here
-by one eigenvalue, so that a solver's tolerance cannot make them wrong. Devices with ||h_k|| < 1
-are out before all else, as no beam gives them a score of one.
+by one eigenvalue, so that the tolerance of the solver cannot invalidate them. Devices with
+||h_k|| < 1 are excluded first: no beam gives them a score of one.
 """
 
 from collections.abc import Sequence
@@ -29,24 +29,24 @@ ROUNDING = 1e-9  # relative slack for the eigenvalue's own rounding
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """At most `at_most` devices can be selected, whatever the beam."""
+    """Upper bound on the number of selected devices, valid for every beam."""
 
     at_most: int
     bound: float  # before rounding down
-    multipliers: Real  # the y_k that prove it, zero for devices that are out by themselves
+    multipliers: Real  # y_k of the proof; zero for excluded devices
 
 
 @dataclass(frozen=True, eq=False)
 class SetCheck:
-    """Whether a set of devices fits one beam: "feasible", "infeasible" or "undecided"."""
+    """Whether one beam serves a set of devices: "feasible", "infeasible" or "undecided"."""
 
     verdict: str
-    beam: Complex | None  # serves them all, if feasible
-    multipliers: Real | None  # prove it, if infeasible: sum of y exceeds lambda_max
+    beam: Complex | None  # serves all of them; None unless feasible
+    multipliers: Real | None  # sum of y exceeds lambda_max; None unless infeasible
 
 
 def upper_bound(effective: Complex) -> Certificate:
-    """The certificate for effective channels √Γ g_k/φ_k."""
+    """Upper bound for effective channels √Γ g_k/φ_k."""
     able = np.linalg.norm(effective, axis=0) ** 2 >= 1.0 - ROUNDING
     multipliers = np.zeros(effective.shape[1])
     if not able.any():
@@ -61,7 +61,7 @@ def upper_bound(effective: Complex) -> Certificate:
 
 
 def check_set(effective: Complex, devices: Sequence[int], seed: int = 0, starts: int = 64) -> SetCheck:
-    """Prove that `devices` do not fit one beam, or find one that they do fit."""
+    """Find a beam that serves all of `devices`, or prove that there is none."""
     chosen = np.ascontiguousarray(effective[:, list(devices)])
     picked = select(chosen, np.ones(chosen.shape[1]), 1.0, Hrmc(starts=starts), seed=seed)
     if picked.selected.all():
@@ -74,7 +74,22 @@ def check_set(effective: Complex, devices: Sequence[int], seed: int = 0, starts:
 
 
 def certify(channels: Any, weights: Any = None, *, budget: float) -> Certificate:
-    """The upper bound for channels of shape (M, K), weights phi_k (1/K each) and budget Gamma."""
+    """Compute an upper bound on the number of devices that any beam can select.
+
+    Parameters
+    ----------
+    channels
+        Complex, shape (M, K).
+    weights
+        phi_k, shape (K,); 1/K each if not given.
+    budget
+        Gamma.
+
+    Returns
+    -------
+    Certificate
+        The bound and its proof.
+    """
     matrix = checked_channels(channels)
     phi = checked_weights(weights, matrix.shape[1])
     return upper_bound(aircomp.effective_channels(matrix, phi, budget))
