@@ -11,8 +11,8 @@ from airpass import aircomp
 from airpass.core.types import Complex, Mask, Real
 
 
-class Link:
-    """A random link in which the devices of the first half send."""
+class Setting:
+    """Random channels and powers in which the devices of the first half send."""
 
     def __init__(self, seed: int, chains: int = 4, count: int = 6) -> None:
         rng = np.random.default_rng(seed)
@@ -52,7 +52,7 @@ def test_scores_by_hand() -> None:
 
 def test_scores_are_quadratic_forms() -> None:
     # eqs. (28), (31): z_k = m^H Q_k m with Q_k = Gamma/phi_k^2 g_k g_k^H, positive semidefinite.
-    link = Link(3)
+    link = Setting(3)
     effective = aircomp.effective_channels(link.channels, link.weights, 0.7)
     for k, z in enumerate(aircomp.scores(link.beam, effective)):
         g = link.channels[:, k : k + 1]
@@ -69,7 +69,7 @@ def test_violations_and_selection_agree() -> None:
 
 @given(seeds)
 def test_the_scaling_aligns_every_sender_within_its_power(seed: int) -> None:
-    link = Link(seed)
+    link = Setting(seed)
     received = np.conj(link.beam) @ link.channels
     aligned = received * link.transmit / np.sqrt(link.eta)
     np.testing.assert_allclose(aligned[link.chosen], link.weights[link.chosen], rtol=1e-12)
@@ -84,7 +84,7 @@ def test_the_scaling_aligns_every_sender_within_its_power(seed: int) -> None:
 @given(seeds)
 def test_the_general_error_at_the_optimum_is_the_short_formula(seed: int) -> None:
     # eq. (17) at the b_k of (19) and the eta of (21) equals eq. (22).
-    link = Link(seed)
+    link = Setting(seed)
     short = aircomp.optimal_mse(link.beam, link.channels, link.weights, link.chosen, link.power, link.noise)
     assert link.mse(link.transmit, link.eta) == pytest.approx(short, rel=1e-12)
 
@@ -92,7 +92,7 @@ def test_the_general_error_at_the_optimum_is_the_short_formula(seed: int) -> Non
 @given(seeds, st.floats(0.5, 2.0))
 def test_the_short_formula_does_not_depend_on_the_beams_length(seed: int, length: float) -> None:
     # eq. (22) is homogeneous of degree zero in m, which is why ||m|| = 1 loses nothing (27).
-    link = Link(seed)
+    link = Setting(seed)
     one, other = (
         aircomp.optimal_mse(beam, link.channels, link.weights, link.chosen, link.power, link.noise)
         for beam in (link.beam, length * link.beam)
@@ -102,7 +102,7 @@ def test_the_short_formula_does_not_depend_on_the_beams_length(seed: int, length
 
 @given(seeds, st.floats(0.05, 0.99))
 def test_a_smaller_denoising_factor_is_worse(seed: int, shrink: float) -> None:
-    link = Link(seed)
+    link = Setting(seed)
     eta = shrink * link.eta
     transmit = aircomp.transmit_scaling(link.beam, link.channels, link.weights, link.chosen, eta)
     assert link.mse(transmit, eta) > link.mse(link.transmit, link.eta)
@@ -111,7 +111,7 @@ def test_a_smaller_denoising_factor_is_worse(seed: int, shrink: float) -> None:
 @given(seeds)
 def test_threshold_on_scores_is_threshold_on_error(seed: int) -> None:
     # eqs. (22)-(24): MSE <= eps if and only if all senders have z_k >= 1 with Gamma = P0 eps/sigma^2.
-    link = Link(seed)
+    link = Setting(seed)
     error = aircomp.optimal_mse(link.beam, link.channels, link.weights, link.chosen, link.power, link.noise)
     for threshold in (0.999 * error, 1.001 * error):
         gamma = aircomp.budget(link.power, threshold, link.noise)
@@ -127,7 +127,7 @@ def test_simulated_error_matches_the_formula(seed: int) -> None:
     The squared errors of n independent symbols have mean MSE; the sample mean must lie within
     4 standard errors (false alarm below 1e-4).
     """
-    link = Link(seed)
+    link = Setting(seed)
     rng = np.random.default_rng(100 + seed)
     n = 200_000
     count, chains = link.weights.size, link.beam.size
@@ -146,10 +146,74 @@ def test_simulated_error_matches_the_formula(seed: int) -> None:
 
 
 def test_nobody_sends() -> None:
-    link = Link(0)
+    link = Setting(0)
     nobody = np.zeros(6, dtype=bool)
     eta = aircomp.denoising_factor(link.beam, link.channels, link.weights, nobody, link.power)
     assert math.isnan(eta)
     error = aircomp.optimal_mse(link.beam, link.channels, link.weights, nobody, link.power, link.noise)
     assert math.isnan(error)
     assert (aircomp.transmit_scaling(link.beam, link.channels, link.weights, nobody, eta) == 0).all()
+
+
+class TestLink:
+    """`aircomp.Link` is the formulas put together."""
+
+    @given(seeds)
+    def test_follows_from_the_formulas(self, seed: int) -> None:
+        setting = Setting(seed)
+        threshold = 0.4
+        gamma = aircomp.budget(setting.power, threshold, setting.noise)
+        link = aircomp.Link(setting.channels, setting.weights, setting.beam, gamma, setting.power, threshold)
+        received = np.abs(np.conj(setting.beam) @ setting.channels)
+        np.testing.assert_allclose(link.scores, gamma * (received / setting.weights) ** 2, rtol=1e-12)
+        assert link.noise_power == pytest.approx(setting.noise)
+        assert link.selected_count == int((link.scores >= 1.0).sum())
+        if not link.selected_count:
+            assert link.weakest_score == link.scores.max()
+            assert math.isnan(link.mse)
+            return
+        assert link.weakest_score == link.scores[link.selected].min()
+        # The error with the best scaling, by the general formula (17) and by eps/z of the weakest, eq. (23).
+        general = aircomp.mse(
+            link.beam,
+            link.channels,
+            link.weights,
+            link.selected,
+            link.transmit,
+            link.denoising_factor,
+            setting.noise,
+        )
+        assert link.mse == pytest.approx(general)
+        assert link.mse == pytest.approx(threshold / link.weakest_score)
+        assert (np.abs(link.transmit) ** 2 <= link.power * (1 + 1e-12)).all()
+        assert (link.transmit[~link.selected] == 0).all()
+
+    def test_without_a_threshold_the_error_is_not_known(self) -> None:
+        setting = Setting(1)
+        link = aircomp.Link(setting.channels, setting.weights, setting.beam, 100.0)
+        assert link.selected_count > 0
+        assert link.noise_power is None
+        assert math.isnan(link.mse)
+
+
+def test_estimation_errors_have_the_stated_variance() -> None:
+    # Entry errors are circular normal with variance 0.2 ||g_k||^2/M. Their mean square over n draws has
+    # the relative standard error 1/sqrt(n M) per device; 5 of these for 6 devices (p < 1e-5).
+    setting = Setting(2)
+    rng = np.random.default_rng(0)
+    draws = 4000
+    errors = np.array(
+        [aircomp.misjudged(setting.channels, 0.2, rng) - setting.channels for _ in range(draws)]
+    )
+    chains = len(setting.channels)
+    expected = 0.2 * np.linalg.norm(setting.channels, axis=0) ** 2 / chains
+    measured = np.mean(np.abs(errors) ** 2, axis=(0, 1))
+    np.testing.assert_allclose(measured, expected, rtol=5 / math.sqrt(draws * chains))
+    bound = 5 * np.sqrt(expected / draws).max()
+    assert np.abs(errors.mean(axis=0)).max() < bound
+    assert (aircomp.misjudged(setting.channels, 0.0, rng) == setting.channels).all()
+
+
+def test_rank_by_hand() -> None:
+    assert aircomp.rank(np.array([0.5, 3.0, 1.0, 2.0])) == (3, 1.0)
+    assert aircomp.rank(np.array([0.5, 0.25])) == (0, 0.5)

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from airpass.aircomp import Link
     from airpass.core.errors import InvalidInput
     from airpass.designs.api import Design, design
     from airpass.designs.tolerance import Tolerance, tolerance
@@ -23,6 +24,7 @@ __all__ = [
     "DeviceDraw",
     "Devices",
     "InvalidInput",
+    "Link",
     "Radio",
     "Receiver",
     "Scenario",
@@ -46,6 +48,7 @@ _HOME = {
     "DeviceDraw": "scenario",
     "Devices": "scenario",
     "InvalidInput": "core.errors",
+    "Link": "aircomp",
     "Radio": "scenario",
     "Receiver": "scenario",
     "Scenario": "scenario",
