@@ -104,7 +104,7 @@ class TestSdrDc:
         direction = columns_of(2, 4, 1)[:, 0]
         channels = direction[:, None] * np.array([1.0, 1.5j, -2.0])
         budget = float(1.2 / np.linalg.norm(direction) ** 2)
-        picked = select(channels, np.ones(3), budget, "sdr-dc", options={"search": search})
+        picked = select(channels, np.ones(3), budget, "sdr-dc", options={"size_search": search})
         assert picked.selected_count == 3
 
     @pytest.mark.parametrize("seed", range(5))
@@ -124,7 +124,7 @@ class TestSdrDc:
             channels = scenario.channels(scenario.uniform_layout())
             counts = [
                 select(
-                    channels, scenario.weights, scenario.budget, "sdr-dc", options={"search": search}
+                    channels, scenario.weights, scenario.budget, "sdr-dc", options={"size_search": search}
                 ).selected_count
                 for search in sdr_dc.SEARCHES
             ]
