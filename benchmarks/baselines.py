@@ -181,7 +181,9 @@ SECTIONS: Mapping[str, Callable[[int], None]] = {
 def main(arguments: Iterable[str] | None = None) -> None:
     """Run the requested sections."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="sections to measure (default: all)")
+    parser.add_argument(
+        "sections", nargs="*", choices=[*SECTIONS, []], help="sections to measure (default: all)"
+    )
     parser.add_argument("--workers", type=int, default=2, help="number of processes for the tables")
     chosen = parser.parse_args(None if arguments is None else list(arguments))
     for section in chosen.sections or SECTIONS:
