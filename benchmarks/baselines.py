@@ -1,9 +1,11 @@
-"""Every scheme of the comparison on the same draws. Run: python benchmarks/baselines.py SECTION...
+"""All schemes of the paper's comparison on the same draws.
 
-Sections: selection, designs, ratio, subarray, growth (all by default). Prints Markdown, as in
+Run: python benchmarks/baselines.py SECTION...
+
+Sections: selection, designs, ratio, subarray, growth (all by default). Prints the Markdown tables of
 docs/baselines.md. Seeds 0-9; only the starts of mimo-* were chosen on them. `selection` and `designs`
-spread draws
-over --workers processes of one thread each; times in their tables are per scheme and draw.
+distribute draws over --workers processes of one thread each; times in their tables are per scheme and
+draw.
 """
 
 import os
@@ -51,7 +53,7 @@ Row = dict[str, tuple[int, float]]
 
 
 def selection_case(case: Case) -> Row:
-    """Selected count and seconds of every selection method at the uniform layout."""
+    """Number of selected devices and seconds of all selection methods at the uniform layout."""
     scenario = Scenario.paper(*case)
     channels = scenario.channels(scenario.uniform_layout())
     row: Row = {}
@@ -68,7 +70,7 @@ def selection_case(case: Case) -> Row:
 
 
 def design_case(case: Case) -> Row:
-    """Selected count and seconds of every named design."""
+    """Number of selected devices and seconds of all named designs."""
     scenario = Scenario.paper(*case)
     row: Row = {}
     for name, how in DESIGNS.items():
@@ -78,7 +80,7 @@ def design_case(case: Case) -> Row:
 
 
 def tables(title: str, measure: Callable[[Case], Row], workers: int) -> None:
-    """One table a size: schemes by SNR, mean selected, and mean seconds over all SNRs."""
+    """Print one table per size: mean selected devices by scheme and SNR, and mean seconds over all SNRs."""
     measure((4, 2, 2, 10.0, 0))  # compile
     with ProcessPoolExecutor(workers) as pool:
         for size in SIZES:
@@ -98,7 +100,7 @@ def tables(title: str, measure: Callable[[Case], Row], workers: int) -> None:
 
 
 def ratio(_: int) -> None:
-    """HRMC and SDR-DC in turn on the same channels."""
+    """Time HRMC and SDR-DC alternately on the same channels."""
     print("\n### HRMC against SDR-DC, one after the other on the same channels\n")
     print("| K, M, N, SNR | HRMC ms | SDR-DC ms | median ratio (range) | HRMC selects | SDR-DC selects |")
     print("|---|---|---|---|---|---|")
@@ -124,9 +126,9 @@ def ratio(_: int) -> None:
 
 
 def subarray(_: int) -> None:
-    """How often HRMC selects fewer devices on the whole array than on a part of it."""
+    """Count how often HRMC selects fewer devices on the whole array than on a part of it."""
     print("\n### A whole co-located array (M x N = 100) against the M = 10 antennas in its middle\n")
-    print("| SNR | starts | part | whole | draws of 20 where the whole falls short |")
+    print("| SNR | starts | part | whole | draws of 20 where the whole selects fewer |")
     print("|---|---|---|---|---|")
     for snr_db in (-10.0, -5.0, 0.0):
         for starts in (1, 2, 4, 16, 64):
@@ -143,8 +145,8 @@ def subarray(_: int) -> None:
 
 
 def growth(_: int) -> None:
-    """Fitted exponents of matching pursuit's time in K and M; for HRMC see suite/growth.py."""
-    print("\n### Growth of the time, fitted exponents\n")
+    """Fit exponents of matching pursuit's time in K and M; for HRMC see suite/growth.py."""
+    print("\n### Fitted exponents of the run time\n")
     print("| method | in K (M = 10) | in M (K = 200) |")
     print("|---|---|---|")
     for method in ("mp", "mp-backward"):
@@ -152,13 +154,13 @@ def growth(_: int) -> None:
         for sizes in ([(10, k) for k in (400, 800, 1600, 3200)], [(m, 200) for m in (16, 32, 64, 128)]):
             axis, seconds = [], []
             for chains, count in sizes:
-                # Everyone fits, so that matching pursuit schedules all K.
+                # All devices are feasible, so that matching pursuit schedules all K.
                 rng = np.random.default_rng(0)
                 line = rng.standard_normal(chains) + 1j * rng.standard_normal(chains)
                 spread = rng.standard_normal((chains, count)) + 1j * rng.standard_normal((chains, count))
                 channels = line[:, None] + 0.05 * spread
                 if method == "mp-backward":
-                    channels = spread  # nobody fits well: it drops nearly all
+                    channels = spread  # few devices are feasible: nearly all are dropped
                 budget = 100.0 / chains if method != "mp-backward" else 1.0 / chains
                 results = [select(channels, np.ones(count), budget, method) for _ in range(4)][1:]
                 seconds.append(np.median([picked.seconds for picked in results]))
@@ -169,7 +171,7 @@ def growth(_: int) -> None:
 
 SECTIONS: Mapping[str, Callable[[int], None]] = {
     "selection": lambda workers: tables("Selection at the uniform layout", selection_case, workers),
-    "designs": lambda workers: tables("Whole designs", design_case, workers),
+    "designs": lambda workers: tables("Complete designs", design_case, workers),
     "ratio": ratio,
     "subarray": subarray,
     "growth": growth,
@@ -177,10 +179,12 @@ SECTIONS: Mapping[str, Callable[[int], None]] = {
 
 
 def main(arguments: Iterable[str] | None = None) -> None:
-    """Run the sections that were asked for."""
+    """Run the requested sections."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], help="what to measure (default: all)")
-    parser.add_argument("--workers", type=int, default=2, help="processes for the tables")
+    parser.add_argument(
+        "sections", nargs="*", choices=[*SECTIONS, []], help="sections to measure (default: all)"
+    )
+    parser.add_argument("--workers", type=int, default=2, help="number of processes for the tables")
     chosen = parser.parse_args(None if arguments is None else list(arguments))
     for section in chosen.sections or SECTIONS:
         SECTIONS[section](chosen.workers)

@@ -1,7 +1,7 @@
-"""Makes the data set that comes with the package: a class-balanced subset of MNIST.
+"""Generate mnist-mini, the data set included in the package: a class-balanced subset of MNIST.
 
 Run: python benchmarks/make_mnist_mini.py [DATA_DIR]. Takes the first 500 training and 100 test
-images of every class, in their original order, so that anyone gets the same file.
+images per class, in their original order, so that the file is reproducible.
 """
 
 import sys
@@ -18,7 +18,7 @@ TARGET = Path(__file__).parent.parent / "src" / "airpass" / "learning" / "mnist_
 
 
 def main() -> None:
-    """Write the file and print its sums."""
+    """Write the file and print its checksums."""
     full = load("mnist", Path(sys.argv[1]) if len(sys.argv) > 1 else None)
     parts = {}
     for kind, per_class in (("train", 500), ("test", 100)):

@@ -1,16 +1,16 @@
-"""`airpass-plus` against every other design, and what each of its parts is worth.
+"""`airpass-plus` compared with all other designs, and its ablation.
 
 Run: python benchmarks/plus.py SECTION...
 
     compare    every design on the same draws (seeds 0-19), equal and unequal weights
-    slow       the designs that take long (seeds 0-9)
-    ablation   airpass-plus with a part left out or changed (seeds 1000-1019)
+    slow       the slow designs (seeds 0-9)
+    ablation   airpass-plus with a part removed or changed (seeds 1000-1019)
     selection  hrmc+ against hrmc at the uniform layout (seeds 0-19)
-    tolerance  designs under position errors, with and without aiming for them (seeds 0-9)
-    tables     print what was measured, as Markdown
-    figures    draw it
+    tolerance  robust and non-robust designs under position errors (seeds 0-9)
+    tables     print the measurements as Markdown tables
+    figures    plot the measurements
 
-Measurements are added to docs/data/plus-*.csv, a row for each draw; draws that are there are not
+Measurements are appended to docs/data/plus-*.csv, one row per draw; existing draws are not
 repeated. All designs run on one thread.
 """
 
@@ -56,7 +56,7 @@ SLOW: Mapping[str, dict[str, Any]] = {
     "airpass-sdr-dc": {"method": "airpass-sdr-dc"},
     "hrmc+elementwise": {"selection": "hrmc", "geometry": "elementwise"},
 }
-# Options of airpass-plus, then constants of its module, that a row of the ablation changes.
+# Options of airpass-plus and constants of its module that each row of the ablation changes.
 ABLATION: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "default": ({}, {}),
     "no kicks (fast)": ({"kicks": 0}, {}),
@@ -88,7 +88,7 @@ Row = dict[str, Any]
 
 
 def scenario_of(size: tuple[int, int, int], snr_db: float, seed: int, weights: str) -> Scenario:
-    """The paper's set-up; unequal weights are those of 100 to 900 samples, drawn uniformly."""
+    """The paper's set-up; unequal weights correspond to 100 to 900 samples per device, drawn uniformly."""
     scenario = Scenario.paper(*size, snr_db, seed)
     if weights == "equal":
         return scenario
@@ -97,7 +97,7 @@ def scenario_of(size: tuple[int, int, int], snr_db: float, seed: int, weights: s
 
 
 def design_row(key: Row, how: Mapping[str, Any]) -> Row:
-    """One design."""
+    """Run one design."""
     size = (key["devices"], key["waveguides"], key["antennas"])
     result = design(scenario_of(size, key["snr_db"], key["seed"], key["weights"]), **how, seed=key["seed"])
     return key | {
@@ -108,12 +108,12 @@ def design_row(key: Row, how: Mapping[str, Any]) -> Row:
 
 
 def named_row(key: Row) -> Row:
-    """One design by name."""
+    """Run one design by name."""
     return design_row(key, {**FAST, **SLOW}[key["scheme"]])
 
 
 def ablation_row(key: Row) -> Row:
-    """airpass-plus with a part changed."""
+    """Run airpass-plus with one part changed."""
     options, constants = ABLATION[key["scheme"]]
     kept = {name: getattr(plus, name) for name in constants}
     consolidate = plus._Chain.consolidate
@@ -130,7 +130,7 @@ def ablation_row(key: Row) -> Row:
 
 
 def selection_row(key: Row) -> Row:
-    """One selection at the uniform layout."""
+    """Run one selection at the uniform layout."""
     scenario = Scenario.paper(key["devices"], key["waveguides"], key["antennas"], key["snr_db"], key["seed"])
     channels = scenario.channels(scenario.uniform_layout())
     how = SELECTIONS[key["scheme"]]
@@ -143,10 +143,10 @@ def selection_row(key: Row) -> Row:
 
 
 def tolerance_row(key: Row) -> Row:
-    """One design under position errors."""
+    """Evaluate one design under position errors."""
     scenario = Scenario.paper(*LARGE, key["snr_db"], key["seed"])
-    aim = key["error_mm"] if key["scheme"] == "aiming for the error" else 0.0
-    result = design(scenario, "airpass-plus", options=ONE_THREAD | {"tolerance_mm": aim}, seed=key["seed"])
+    margin = key["error_mm"] if key["scheme"] == "robust" else 0.0
+    result = design(scenario, "airpass-plus", options=ONE_THREAD | {"tolerance_mm": margin}, seed=key["seed"])
     measured = tolerance(result, position_mm=key["error_mm"], draws=200, seed=key["seed"])
     cells: Row = {"nominal": measured.nominal}
     for name, outcome in measured.outcomes.items():
@@ -163,7 +163,7 @@ def keys(
     weights: str,
     seeds: Iterable[int],
 ) -> list[Row]:
-    """A row to fill for each scheme and draw."""
+    """Keys of the rows to measure, one per scheme and draw."""
     names = ("devices", "waveguides", "antennas")
     return [
         {
@@ -180,7 +180,7 @@ def keys(
 
 
 def measure(name: str, rows: Sequence[Row], work: Any, workers: int) -> None:
-    """Fill in the rows that are not in the file yet."""
+    """Measure the rows that are missing in the file."""
     path = ROOT / "data" / f"plus-{name}.csv"
     have = {tuple(str(row[part]) for part in rows[0]) for row in read(name)}
     missing = [row for row in rows if tuple(str(value) for value in row.values()) not in have]
@@ -196,7 +196,7 @@ def measure(name: str, rows: Sequence[Row], work: Any, workers: int) -> None:
 
 
 def read(name: str) -> list[Row]:
-    """What was measured."""
+    """Read the measurements."""
     path = ROOT / "data" / f"plus-{name}.csv"
     if not path.exists():
         return []
@@ -205,42 +205,42 @@ def read(name: str) -> list[Row]:
 
 
 def compare(workers: int) -> None:
-    """Every design on the same draws."""
+    """Measure all designs on the same draws."""
     seeds = range(20)
     rows = keys(FAST, LARGE, SNRS_DB, "equal", seeds) + keys(FAST, SMALL, (0.0, 5.0, 10.0), "equal", seeds)
     measure("compare", rows + keys(FAST, LARGE, SNRS_DB[2:5], "unequal", seeds), named_row, workers)
 
 
 def slow(workers: int) -> None:
-    """Designs that take long, on fewer draws."""
+    """Measure the slow designs on fewer draws."""
     measure("compare", keys(SLOW, LARGE, (-10.0, -5.0, 0.0), "equal", range(10)), named_row, workers)
 
 
 def ablation(workers: int) -> None:
-    """What each part is worth."""
+    """Measure the ablation."""
     rows = keys(ABLATION, LARGE, (-15.0, -10.0, -5.0), "equal", range(1000, 1020))
     measure("ablation", rows, ablation_row, workers)
 
 
 def selection(workers: int) -> None:
-    """hrmc+ against hrmc."""
+    """Measure hrmc+ and hrmc."""
     rows = keys(SELECTIONS, LARGE, (-5.0, 0.0, 5.0), "equal", range(20))
     measure("selection", rows + keys(SELECTIONS, SMALL, (10.0,), "equal", range(20)), selection_row, workers)
 
 
 def errors(workers: int) -> None:
-    """Designs under position errors."""
+    """Measure designs under position errors."""
     rows = [
         {"scheme": scheme, "snr_db": -10.0, "error_mm": error, "seed": seed}
         for error in ERRORS_MM
         for seed in range(10)
-        for scheme in ("bare count", "aiming for the error")
+        for scheme in ("non-robust", "robust")
     ]
     measure("tolerance", rows, tolerance_row, workers)
 
 
 def cell(rows: Sequence[Row], *fields: str) -> str:
-    """Means over the draws."""
+    """Means over the draws as text."""
     if not rows:
         return "-"
     forms = {"selected": "{:.2f}", "weakest": "{:.3f}", "seconds": "{:.2g} s"}
@@ -248,7 +248,7 @@ def cell(rows: Sequence[Row], *fields: str) -> str:
 
 
 def print_table(title: str, rows: Sequence[Row], columns: Mapping[str, dict[str, Any]], *fields: str) -> None:
-    """Schemes by columns, each a filter on the rows."""
+    """Print one row per scheme; each column is a filter on the measurements."""
     print(f"\n| {title} | {' | '.join(columns)} |")
     print("|---" * (len(columns) + 1) + "|")
     for scheme in dict.fromkeys(row["scheme"] for row in rows):
@@ -267,7 +267,7 @@ def print_table(title: str, rows: Sequence[Row], columns: Mapping[str, dict[str,
 
 
 def tables(_: int) -> None:
-    """Print what was measured."""
+    """Print the measurements as Markdown tables."""
 
     def columns(snrs: Iterable[float], devices: int, weights: str) -> dict[str, dict[str, Any]]:
         return {f"{s:g} dB": {"snr_db": s, "devices": devices, "weights": weights} for s in snrs}
@@ -284,7 +284,7 @@ def tables(_: int) -> None:
     print("\n| error | design | nominal | rescaled | 5 % | re-solved | as designed | misaligned |")
     print("|---" * 8 + "|")
     for error in ERRORS_MM:
-        for scheme in ("bare count", "aiming for the error"):
+        for scheme in ("non-robust", "robust"):
             found = [r for r in read("tolerance") if r["scheme"] == scheme and float(r["error_mm"]) == error]
             names = ("nominal", "rescaled: in", "rescaled: 5 %", "re-solved: in", "as designed: in")
             means = [f"{np.mean([float(row[name]) for row in found]):.1f}" for name in names]
@@ -293,7 +293,7 @@ def tables(_: int) -> None:
 
 
 def figures(_: int) -> None:
-    """Draw what was measured."""
+    """Plot the measurements."""
     import matplotlib as mpl
 
     from airpass.figures.style import LINES, RC, new_figure, save
@@ -327,11 +327,11 @@ def figures(_: int) -> None:
 
         picture = new_figure(6.3, 3.3)
         left = picture.add_subplot()
-        styles = {"bare count": LINES[2], "aiming for the error": LINES[1]}
+        styles = {"non-robust": LINES[2], "robust": LINES[1]}
         for scheme, (colour, _dash, marker) in styles.items():
             rows = [r for r in read("tolerance") if r["scheme"] == scheme]
             for field, dash, label in (
-                ("nominal", ":", "as computed"),
+                ("nominal", ":", "nominal"),
                 ("rescaled: in", "-", "built, same beam"),
                 ("re-solved: in", "--", "built, beam re-solved"),
             ):
@@ -357,12 +357,12 @@ SECTIONS = {
 
 
 def main() -> None:
-    """Run the sections that were asked for."""
+    """Run the requested sections."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("sections", nargs="+", choices=SECTIONS)
-    parser.add_argument("--workers", type=int, default=2, help="processes")
+    parser.add_argument("--workers", type=int, default=2, help="number of processes")
     chosen = parser.parse_args()
     for section in chosen.sections:
         SECTIONS[section](chosen.workers)

@@ -1,13 +1,13 @@
 """The benchmark suite. Run: make bench, or python benchmarks/run.py [SECTION...]
 
-Sections are measured one after the other and written to benchmarks/latest.json, which keeps what it has of
-the others; docs/benchmarks.md is made from it. Nothing else should run on the machine meanwhile.
+Sections are measured one after the other and written to benchmarks/latest.json; sections that are not
+measured keep their entries. docs/benchmarks.md is generated from that file. Run on an otherwise idle machine.
 """
 
 import os
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"  # what should use more says so itself
+    os.environ[name] = "1"  # sections that use more threads set them explicitly
 
 import argparse  # noqa: E402
 import importlib  # noqa: E402
@@ -24,16 +24,16 @@ PAGE = HERE.parent / "docs" / "benchmarks.md"
 
 
 def main() -> None:
-    """Measure the chosen sections."""
+    """Measure the requested sections and write the page."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("sections", nargs="*", metavar="SECTION", help=", ".join(page.SECTIONS))
-    parser.add_argument("--page", action="store_true", help="only make the page anew")
+    parser.add_argument("--page", action="store_true", help="only regenerate the page")
     chosen = parser.parse_args()
     unknown = [name for name in chosen.sections if name not in page.SECTIONS]
     if unknown:
-        parser.error(f"no section {unknown[0]!r}: must be one of {', '.join(page.SECTIONS)}")
+        parser.error(f"unknown section {unknown[0]!r}: must be one of {', '.join(page.SECTIONS)}")
     document = json.loads(LATEST.read_text()) if LATEST.exists() else {"sections": {}}
     for name in [] if chosen.page else chosen.sections or page.SECTIONS:
         print(f"{name} ...", flush=True)

@@ -3,7 +3,7 @@
     python benchmarks/same_results.py OTHER/src [--python OTHER/.venv/bin/python]
 
 runs the same selections, designs and training runs with this version and with the one in
-OTHER/src, each in a process of its own, and lists every case whose numbers differ. Numbers are
+OTHER/src, each in its own process, and lists all cases whose numbers differ. Numbers are
 compared by the SHA-256 of their bytes. Cases marked "rounding" are expected to differ in the last
 digits; they are compared with a relative tolerance.
 """
@@ -24,7 +24,7 @@ SMALL, LARGE, LOW = (10, 5, 5, 10.0), (50, 10, 10, 0.0), (50, 10, 10, -10.0)
 
 
 def digest(*arrays: Any) -> str:
-    """SHA-256 of the arrays' bytes."""
+    """Truncated SHA-256 of the bytes of the arrays."""
     import numpy as np
 
     found = hashlib.sha256()
@@ -34,7 +34,7 @@ def digest(*arrays: Any) -> str:
 
 
 def selections() -> Iterator[tuple[str, Any]]:
-    """Every selection method at several sizes."""
+    """Results of all selection methods at several sizes."""
     import numpy as np
 
     import airpass
@@ -70,7 +70,7 @@ def selections() -> Iterator[tuple[str, Any]]:
 
 
 def designs() -> Iterator[tuple[str, Any]]:
-    """Every design method, and Algorithm 3 with other blocks."""
+    """Results of all design methods, and of Algorithm 3 with other building blocks."""
     import airpass
 
     named = ("airpass", "airpass-mp", "airpass-plus", "mimo-m", "mimo-mn", "mimo-m-plus", "mimo-mn-plus")
@@ -105,7 +105,7 @@ def designs() -> Iterator[tuple[str, Any]]:
 
 
 def trainings() -> Iterator[tuple[str, Any]]:
-    """Training histories on mnist-mini. Their convolutions may round differently."""
+    """Training histories on mnist-mini; their convolutions may round differently."""
     import airpass
     from airpass import TrainOptions
     from airpass.learning.aggregation import LinkOptions
@@ -134,7 +134,7 @@ def trainings() -> Iterator[tuple[str, Any]]:
 
 
 def child() -> None:
-    """Print all results of the version on the path."""
+    """Print all results of the version on the import path as JSON."""
     found: dict[str, Any] = {}
     for kind in (selections, designs, trainings):
         for name, value in kind():

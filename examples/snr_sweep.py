@@ -1,4 +1,4 @@
-"""Selected devices against SNR: antennas evenly spaced, moved by the paper's method, and by airpass-plus.
+"""Selected devices against SNR, for evenly spaced antennas, the paper's method and airpass-plus.
 
 Run: python examples/snr_sweep.py
 """

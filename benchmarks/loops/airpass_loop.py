@@ -1,4 +1,4 @@
-"""Federated averaging by airpass: every round of a training run with ideal aggregation, but no tests."""
+"""Federated averaging by airpass: training rounds with ideal aggregation, without evaluation."""
 
 import time
 

@@ -1,8 +1,8 @@
 """Federated averaging by Flower's simulation: ServerApp, ClientApp, Ray.
 
-Chosen for speed: one actor of one thread on each core, data and model kept by the actor, replies looked for
-every 5 ms instead of 100 ms, Ray's processes at normal priority, no dashboard, no telemetry. (Flower looks
-for new messages every 100 ms besides, which cannot be set.)
+Configured for speed: one single-threaded actor per core, data and model cached in the actor, replies polled
+every 5 ms instead of 100 ms, Ray's processes at normal priority, no dashboard, no telemetry. (Flower also
+polls for new messages every 100 ms, which is not configurable.)
 """
 
 import time
@@ -15,11 +15,11 @@ import tempfile  # noqa: E402
 from collections.abc import Iterable  # noqa: E402
 from typing import Any  # noqa: E402
 
-FOLDER = tempfile.mkdtemp(prefix="peers")  # a short path: Ray puts sockets there
+FOLDER = tempfile.mkdtemp(prefix="peers")  # short path: Ray creates sockets there
 os.environ["FLWR_TELEMETRY_ENABLED"] = "0"
 os.environ["FLWR_HOME"] = FOLDER
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - spelt so
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - the name that Ray reads
 os.environ["RAY_ENABLE_UV_RUN_RUNTIME_ENV"] = "0"
 
 import flwr  # noqa: E402
@@ -32,12 +32,12 @@ from flwr.serverapp.strategy import FedAvg  # noqa: E402
 from flwr.simulation import run_simulation  # noqa: E402
 
 client_app = ClientApp()
-_kept: dict[str, Any] = {}  # in an actor's process
+_kept: dict[str, Any] = {}  # per actor process
 
 
 @client_app.train()
 def train(message: Message, context: Context) -> Message:
-    """A client's round."""
+    """Local training of one client in one round."""
     told = message.content["config"]
     if not _kept:
         torch.set_num_threads(1)
@@ -59,14 +59,14 @@ def train(message: Message, context: Context) -> Message:
 
 
 class Timed(FedAvg):
-    """Flower's own averaging, with a look at the clock."""
+    """Flower's averaging, with the end time of each round."""
 
     def __init__(self, ends: list[float], **options: Any) -> None:
         super().__init__(**options)
         self.ends = ends
 
     def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Any:
-        """Average, and note the time; a client that failed is an error and not left out."""
+        """Average and record the time; raise an error if a client failed."""
         replies = list(replies)
         failed = [reply.error.reason for reply in replies if reply.has_error()]
         if failed or len(replies) != self.min_train_nodes:
@@ -122,12 +122,12 @@ def main(began: float) -> None:
         },
     )
     if len(ends) != told.rounds:
-        raise SystemExit(f"only {len(ends)} of {told.rounds} rounds ended")
+        raise SystemExit(f"only {len(ends)} of {told.rounds} rounds finished")
     workload.report("flower", flwr.__version__, began, ends, final)
 
 
 if __name__ == "__main__":
-    # As a module that Ray can import, so that the client is sent by name and keeps its data.
+    # Run from an importable module, so that Ray pickles the client by reference and it keeps its data.
     import flower_loop
 
     flower_loop.main(BEGAN)

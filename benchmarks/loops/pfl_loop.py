@@ -1,6 +1,6 @@
 """Federated averaging by pfl: FederatedAveraging, PyTorchModel, SimulatedBackend.
 
-Alone, or as several processes under torchrun.
+Runs as one process, or as several under torchrun.
 """
 
 import time
@@ -34,9 +34,9 @@ from torch.nn import functional  # noqa: E402
 
 
 class Drawn(PyTorchTensorDataset):
-    """A client's share, of which a round sees its own random batches.
+    """Data of a client, with new random batches in each round.
 
-    The original cuts the share in order, so that every round would see the same few images.
+    pfl's own data set splits the data in order, so that every round would use the same few images.
     """
 
     def __init__(self, share: workload.Share, client: int, seed: int, round_number: int, steps: int) -> None:
@@ -49,13 +49,13 @@ class Drawn(PyTorchTensorDataset):
 
 
 class Clock(TrainingProcessCallback):
-    """Notes when rounds end."""
+    """Records the end time of each round."""
 
     def __init__(self) -> None:
         self.ends: list[float] = []
 
     def after_central_iteration(self, aggregate_metrics: Any, model: Any, *, central_iteration: int) -> Any:
-        """At the end of a round."""
+        """Record the time."""
         self.ends.append(time.perf_counter())
         return False, Metrics()
 
@@ -63,12 +63,12 @@ class Clock(TrainingProcessCallback):
 def main(began: float) -> None:
     """Run the rounds."""
     parser = workload.arguments(__doc__)
-    parser.add_argument("--threads", type=int, default=1, help="of each process")
+    parser.add_argument("--threads", type=int, default=1, help="threads per process")
     told = parser.parse_args()
     torch.set_num_threads(told.threads)
     np.random.seed(told.seed)  # noqa: NPY002 - pfl draws users from it
     shares = workload.load_shares(told.data, told.clients, told.seed)
-    seen: Counter[int] = Counter()  # how often a client was asked for is the round that it is in
+    seen: Counter[int] = Counter()  # number of requests per client, which is its round
 
     def dataset(client: int) -> Drawn:
         seen[client] += 1
@@ -101,7 +101,7 @@ def main(began: float) -> None:
             local_batch_size=told.batch,
             local_learning_rate=told.learning_rate,
         ),
-        # For the first round's evaluation of nothing; without it pfl would gather whole shares.
+        # Used by the empty evaluation of the first round; without it pfl would load all data.
         model_eval_params=NNEvalHyperParams(local_batch_size=told.batch),
         callbacks=[clock],
         send_metrics_to_platform=False,

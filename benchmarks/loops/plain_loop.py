@@ -1,6 +1,6 @@
-"""Federated averaging as it is usually written in PyTorch, with PyTorch's own choice of threads.
+"""Federated averaging as it is usually written in PyTorch, with PyTorch's default number of threads.
 
-A copy of the model, a DataLoader and torch's SGD for each client in turn.
+Each client in turn trains a copy of the model with a DataLoader and torch.optim.SGD.
 """
 
 import time

@@ -1,8 +1,8 @@
-"""The work that Flower and pfl do: networks, images, shares and mini-batches.
+"""Workload of Flower and pfl: networks, images, partitions and mini-batches.
 
-These are the networks of the paper from PyTorch's own layers, and the same number of steps on batches of the
-same size as airpass takes. The batches of a round are a pure function of seed, round and client, so that a
-network without dropout ends the same whoever runs it.
+The networks are those of the paper, built from PyTorch's own layers. The numbers of steps and the batch
+sizes equal those of airpass. The batches of a round are a pure function of seed, round and client, so that
+networks without dropout have the same final weights in all frameworks.
 """
 
 import argparse
@@ -21,21 +21,21 @@ Share = tuple[torch.Tensor, torch.Tensor]
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
-    """What both frameworks are told."""
+    """Command-line arguments of all programs."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--model", choices=("mnist-cnn", "cifar-cnn"), required=True)
     parser.add_argument("--data", required=True, help=".npz file with x_train and y_train")
     parser.add_argument("--batch", type=int, required=True)
     parser.add_argument("--learning-rate", type=float, required=True)
     parser.add_argument("--clients", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=3, help="local steps a round")
+    parser.add_argument("--steps", type=int, default=3, help="local steps per round")
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     return parser
 
 
 def build(name: str, seed: int) -> nn.Sequential:
-    """A network, from a seed."""
+    """Build a network initialised from a seed."""
     torch.manual_seed(seed)
     if name == "mnist-cnn":
         return nn.Sequential(
@@ -62,7 +62,7 @@ def build(name: str, seed: int) -> nn.Sequential:
 
 
 def load_shares(path: str, clients: int, seed: int) -> list[Share]:
-    """Images and labels of every client: an even split of a seeded permutation."""
+    """Images and labels per client: an even split of a seeded permutation."""
     with np.load(path, allow_pickle=False) as data:
         x, y = data["x_train"], data["y_train"]
     x = x[..., None] if x.ndim == 3 else x
@@ -98,7 +98,7 @@ def train(model: nn.Module, drawn: Iterator[Share], learning_rate: float) -> Non
 
 
 def report(framework: str, version: str, began: float, ends: Sequence[float], final: dict[str, Any]) -> None:
-    """One line of JSON: when rounds ended, and how far the model has come."""
+    """Print the times of the rounds and a checksum of the model as one line of JSON."""
     moved = sum(float(value.double().abs().sum()) for value in final.values())
     rounds = [after - before for before, after in itertools.pairwise(ends)]
     print(
@@ -107,7 +107,7 @@ def report(framework: str, version: str, began: float, ends: Sequence[float], fi
                 "framework": framework,
                 "version": version,
                 "torch": torch.__version__,
-                "start_s": ends[0] - began,  # from the first line to the end of the first round
+                "start_s": ends[0] - began,  # from program start to the end of the first round
                 "round_s": rounds,
                 "total_s": time.perf_counter() - began,
                 "checksum": moved,

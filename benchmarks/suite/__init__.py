@@ -1,1 +1,1 @@
-"""Comparisons with what people would use instead, side by side in one run."""
+"""Benchmarks of airpass and of alternative software, measured in the same run."""

@@ -1,4 +1,4 @@
-"""Whole designs per second, as in a Monte Carlo study: draws spread over processes of one thread."""
+"""Designs per second in a Monte Carlo study, with draws distributed over single-threaded processes."""
 
 import multiprocessing
 import os
@@ -11,20 +11,20 @@ from airpass import Scenario, design
 from airpass.core.threads import processors
 from suite.measure import Section, Table
 
-METHODS = {"airpass": 24, "airpass-plus": 8}  # draws a turn
+METHODS = {"airpass": 24, "airpass-plus": 8}  # draws per repetition
 REPEATS = 3
 
 
 def one(method: str, snr_db: float, seed: int) -> int:
-    """Devices of one design, K = 50, M = N = 10."""
+    """Number of devices selected by one design, K = 50, M = N = 10."""
     options = {"threads": 1} if method == "airpass-plus" else {}
     return design(Scenario.paper(50, 10, 10, snr_db, seed), method, options=options).selected_count
 
 
 def run() -> Section:
-    """By one process and by one on each core, in turn."""
+    """Alternate between one process and one process per core."""
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        os.environ[name] = "1"  # for the processes
+        os.environ[name] = "1"  # inherited by the processes
     rows = []
     cores = processors()
     context = multiprocessing.get_context("spawn")
@@ -34,7 +34,7 @@ def run() -> Section:
             rates: tuple[list[float], list[float]] = ([], [])
             found: list[int] = []
             with ProcessPoolExecutor(1, context) as single, ProcessPoolExecutor(cores, context) as several:
-                for pool in (single, several):  # imports, and kernels from the cache
+                for pool in (single, several):  # warm-up: imports, and kernels from the cache
                     list(pool.map(work, range(1000, 1000 + cores)))
                 for _ in range(REPEATS):
                     for pool, rate in zip((single, several), rates, strict=True):
@@ -53,12 +53,20 @@ def run() -> Section:
                 )
             )
     return Section(
-        "Whole designs per second",
-        "Devices, beam and antenna layout together, K = 50, M = N = 10, seeds from 0, each on one thread.",
+        "Complete designs per second",
+        "Devices, beam and antenna layout are optimised; K = 50, M = N = 10, seeds from 0, one thread per "
+        "design.",
         tables=[
             Table(
                 "Monte Carlo",
-                ("method", "SNR", "selected", "per second, one process", f"on {cores} cores", "gain"),
+                (
+                    "method",
+                    "SNR",
+                    "selected",
+                    "designs/s, one process",
+                    f"designs/s, {cores} cores",
+                    "speed-up",
+                ),
                 rows,
             )
         ],

@@ -1,6 +1,6 @@
-"""How time grows with the number of devices, waveguides and antennas, beside the paper's complexities.
+"""Scaling of run times with devices, waveguides and antennas, compared with the paper's complexities.
 
-Exponents are fitted to all sizes; HRMC's in K also to those where fixed costs no longer show.
+Exponents are fitted to all sizes; HRMC's in K also to the sizes at which fixed costs are negligible.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,12 +13,12 @@ from airpass.optim.conic import LiftedProgram
 from suite.measure import Section, Table, duration, exponent, timed
 
 REPEATS = 5
-# Under any fixed beam |h^H m|^2 of these channels has the median 2 ln 2: half of the devices fit.
+# Under any fixed beam |h^H m|^2 of these channels has the median 2 ln 2: half of the devices are feasible.
 BUDGET = 0.5 / np.log(2.0)
 
 
 def _fastest(call: Callable[[], object], repeats: int = REPEATS) -> float:
-    """The least of a few times: growth is a matter of the code, not of what else the machine did."""
+    """Minimum of several times, to exclude other load on the machine."""
     call()
     return min(timed(call) for _ in range(repeats))
 
@@ -34,7 +34,7 @@ def hrmc(waveguides: int, count: int) -> tuple[float, float]:
 
 
 def pursuit(waveguides: int, count: int) -> float:
-    """Seconds of matching pursuit on random channels, with a budget that lets everyone in."""
+    """Seconds of matching pursuit on random channels, with a budget at which all devices are feasible."""
     rng = np.random.default_rng(0)
     channels = rng.standard_normal((waveguides, count)) + 1j * rng.standard_normal((waveguides, count))
     return _fastest(lambda: select(channels, np.ones(count), 1e9, "mp"), 2)
@@ -78,45 +78,49 @@ def _row(
 
 
 def run() -> Section:
-    """One table."""
+    """Measure all sizes."""
     counts = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
     thousand = counts.index(1_000)
     waveguides = (8, 16, 32, 64, 128)
-    antennas = (2, 4, 8, 16, 32)  # a longer line of them would not fit in the room
+    antennas = (2, 4, 8, 16, 32)  # more antennas exceed the waveguide length
     few = (100, 300, 1_000, 3_000, 10_000)
     crowds = (50, 100, 200, 400)
     widths = (8, 16, 32)
     in_k, in_m = [hrmc(16, k) for k in counts], [hrmc(m, 1_000) for m in waveguides]
     rows = [
-        _row("HRMC, an iteration, M = 16", "K", counts, [one for one, _ in in_k], "K M², or K M"),
-        _row("HRMC, an iteration, M = 16", "K", counts[thousand:], [one for one, _ in in_k[thousand:]], ""),
-        _row("HRMC, an evaluation, M = 16", "K", counts, [one for _, one in in_k], ""),
-        _row("HRMC, an iteration, K = 1,000", "M", waveguides, [one for one, _ in in_m], ""),
-        _row("HAGO, an evaluation, M = N = 10", "K", few, [ascent(10, 10, k) for k in few], "K M N"),
+        _row("HRMC, per iteration, M = 16", "K", counts, [one for one, _ in in_k], "K M², or K M"),
+        _row("HRMC, per iteration, M = 16", "K", counts[thousand:], [one for one, _ in in_k[thousand:]], ""),
+        _row("HRMC, per evaluation, M = 16", "K", counts, [one for _, one in in_k], ""),
+        _row("HRMC, per iteration, K = 1,000", "M", waveguides, [one for one, _ in in_m], ""),
+        _row("HAGO, per evaluation, M = N = 10", "K", few, [ascent(10, 10, k) for k in few], "K M N"),
         _row(
-            "HAGO, an evaluation, N = 10, K = 50",
+            "HAGO, per evaluation, N = 10, K = 50",
             "M",
             waveguides,
             [ascent(m, 10, 50) for m in waveguides],
             "",
         ),
-        _row("HAGO, an evaluation, M = 10, K = 50", "N", antennas, [ascent(10, n, 50) for n in antennas], ""),
+        _row(
+            "HAGO, per evaluation, M = 10, K = 50", "N", antennas, [ascent(10, n, 50) for n in antennas], ""
+        ),
         _row("MP, M = 16", "K", crowds, [pursuit(16, k) for k in crowds], "K² M²"),
         _row("MP, K = 100", "M", waveguides, [pursuit(m, 100) for m in waveguides], ""),
         _row("SDR-DC, one program, K = 50", "M", widths, [lifted(m, 50) for m in widths], "(M² + K)³ + M⁶"),
     ]
     return Section(
-        "Growth",
-        "Exponents are fitted to all sizes that a row names. The last column is what the paper's table I "
-        "says for the work that is timed. Channels are random; half of the devices fit, all of them for MP, "
-        "which stops at the first that does not. HAGO is in the paper's room. An iteration of HRMC is two "
-        "products with the columns and a line search. At K = 30,000 the columns take 7.7 MB, at 100,000 "
-        "26 MB: they come from memory then, twice an iteration, if the cache is smaller. What a stage does "
-        "once is shared by fewer "
-        "iterations the more devices there are, and the line search tries a little more: the objective is "
-        f"evaluated {in_k[thousand][0] / in_k[thousand][1]:.1f} times an iteration at K = 1,000 and "
+        "Scaling",
+        "Exponents are fitted to all sizes of a row. The last column is the complexity of the timed work "
+        "in the paper's table I. Channels are random; half of the devices are feasible, and all of them "
+        "for MP, which stops at the first infeasible device. HAGO runs in the paper's room. An iteration "
+        "of HRMC is two products with the columns and a line search. The columns take 7.7 MB at K = "
+        "30,000 and 26 MB at 100,000; if the cache is smaller, they are read from memory twice per "
+        "iteration. With more devices, the fixed cost of a stage is shared by fewer iterations and the "
+        "line search takes slightly more trials: the objective is evaluated "
+        f"{in_k[thousand][0] / in_k[thousand][1]:.1f} times per iteration at K = 1,000 and "
         f"{in_k[-1][0] / in_k[-1][1]:.1f} times at 100,000.",
         tables=[
-            Table("Time against size", ("what", "sizes", "smallest", "largest", "exponent", "paper"), rows)
+            Table(
+                "Time against size", ("operation", "sizes", "smallest", "largest", "exponent", "paper"), rows
+            )
         ],
     )

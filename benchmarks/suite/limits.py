@@ -1,8 +1,8 @@
-"""How far the hot kernels are from what the processor can do.
+"""Efficiency of the hot kernels relative to measured hardware peaks.
 
-Work is counted from the formulas: additions and multiplications one each, a fused multiply-add two, a
-division or a square root one. Bytes are those of arrays that do not fit in a register, each read or written
-once a call. Peaks are measured in the same run: a product of matrices for arithmetic, a triad for memory.
+Operations are counted from the formulas: an addition, multiplication, division or square root is one, a
+fused multiply-add two. Memory traffic counts each array once per call. Peaks are measured in the
+same run: a matrix product for arithmetic, a triad for memory.
 """
 
 import multiprocessing
@@ -27,7 +27,7 @@ from airpass.optim.saturating import saturating
 from suite.measure import Section, Table, duration, timed
 
 TURNS = 15
-# Operations of one exponential, logarithm, and sine with cosine: see airpass.kernels.math.
+# Operations of an exponential, a logarithm, and a sine with cosine; see airpass.kernels.math.
 EXP, LOG, COS_SIN = 32, 31, 52
 
 
@@ -68,14 +68,14 @@ def _element(times: int, position: float, field: Any, distance: Real, re: Real, 
 
 
 def _fastest(call: Callable[[int], Any], enough_s: float = 0.02) -> float:
-    """Seconds of one: the least over some turns, as a limit is what is possible."""
+    """Seconds per call: the minimum over several repetitions."""
     call(1)
     times = max(1, round(enough_s / max(timed(lambda: call(1)), 1e-7)))
     return min(timed(lambda: call(times)) for _ in range(TURNS)) / times
 
 
 def peaks() -> dict[str, float]:
-    """Operations and bytes per second on one thread."""
+    """Peak operations and bytes per second on one thread."""
     torch.set_num_threads(1)
     found = {}
     for name, kind in (("double", torch.float64), ("single", torch.float32)):
@@ -94,7 +94,7 @@ def peaks() -> dict[str, float]:
 
 
 def _single_rate(_: int) -> float:
-    """Operations per second of products of matrices, in this process, for a second."""
+    """Operations per second of matrix products in this process, measured for one second."""
     torch.set_num_threads(1)
     size = 768
     x, y = torch.randn(size, size), torch.randn(size, size)
@@ -106,15 +106,15 @@ def _single_rate(_: int) -> float:
 
 
 def peak_of_all_cores() -> float:
-    """Single-precision operations per second of one process a core, together."""
+    """Total single-precision operations per second with one process per core."""
     cores = processors()
     with ProcessPoolExecutor(cores, multiprocessing.get_context("spawn")) as pool:
-        list(pool.map(_single_rate, range(cores)))  # both are there and warm
+        list(pool.map(_single_rate, range(cores)))  # warm-up
         return sum(pool.map(_single_rate, range(cores)))
 
 
 def kernels(peak: dict[str, float]) -> list[tuple[str, ...]]:
-    """Rows for the solver's kernels, small in the cache and large outside it."""
+    """Table rows of the solver kernels, for arrays inside and outside the cache."""
     rows: list[tuple[str, ...]] = []
     for count, size in ((50, 10), (1_000, 16), (100_000, 16)):
         rng = np.random.default_rng(0)
@@ -151,7 +151,7 @@ def kernels(peak: dict[str, float]) -> list[tuple[str, ...]]:
                 _fastest(lambda times: _element(times, 3.0, field, terms, a, b)),  # noqa: B023
             ),
         ]
-        # Room in the second-level cache is half a mebibyte on the smallest machines.
+        # The second-level cache has at least half a mebibyte on common machines.
         for name, operations, bytes_moved, seconds in work:
             bandwidth = peak["cache"] if bytes_moved < 2**19 else max(peak["memory"], peak["read"])
             bound = max(operations / peak["double"], bytes_moved / bandwidth)
@@ -171,7 +171,7 @@ def kernels(peak: dict[str, float]) -> list[tuple[str, ...]]:
 
 
 class Step:
-    """One local step of a network, and where its time goes."""
+    """One local training step of a network, and its profile."""
 
     def __init__(self, model: str, channels: int, side: int, batch: int) -> None:
         self.model = build(model, channels, 10, side, 0)
@@ -182,15 +182,17 @@ class Step:
         self.parameters: list[torch.Tensor] = list(self.model.parameters())
 
     def __call__(self) -> None:
-        """Forward, backward, and the step."""
+        """Forward pass, backward pass and parameter update."""
         loss = functional.cross_entropy(self.model(self.x), self.y)
         gradients = torch.autograd.grad(loss, self.parameters)
         with torch.no_grad():
             torch._foreach_add_(self.parameters, gradients, alpha=-0.01)
 
     def operations(self) -> float:
-        """Of convolutions and linear layers, dense: forward, gradient in the weights and, but for the first
-        layer, in the input."""
+        """Dense operations of convolutions and linear layers.
+
+        Counts the forward pass, the gradient in the weights and, except for the first layer, in the input.
+        """
         total = 0.0
         first = True
 
@@ -212,7 +214,7 @@ class Step:
         return total
 
     def profile(self) -> list[tuple[str, float]]:
-        """Share of the time by operation, the largest first."""
+        """Share of the time per operation, largest first."""
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
             for _ in range(20):
                 self()
@@ -240,7 +242,7 @@ NAMES = {
 
 
 def run() -> Section:
-    """Peaks, kernels, and learning."""
+    """Measure peaks, solver kernels and training steps."""
     peak = peaks()
     steps = {
         "MNIST network, batch 32": Step("mnist-cnn", 1, 28, 32),
@@ -262,38 +264,41 @@ def run() -> Section:
             )
         )
     measured = [
-        ("product of matrices, double", f"{peak['double'] / 1e9:.1f} GFLOP/s"),
-        ("product of matrices, single", f"{peak['single'] / 1e9:.1f} GFLOP/s"),
-        (f"the same on all {processors()} cores at once", f"{peak_of_all_cores() / 1e9:.1f} GFLOP/s"),
-        ("triad in the cache", f"{peak['cache'] / 1e9:.1f} GB/s"),
-        ("triad in memory", f"{peak['memory'] / 1e9:.1f} GB/s"),
-        ("inner product in memory", f"{peak['read'] / 1e9:.1f} GB/s"),
+        ("matrix product, double precision", f"{peak['double'] / 1e9:.1f} GFLOP/s"),
+        ("matrix product, single precision", f"{peak['single'] / 1e9:.1f} GFLOP/s"),
+        (
+            f"matrix product, single precision, all {processors()} cores",
+            f"{peak_of_all_cores() / 1e9:.1f} GFLOP/s",
+        ),
+        ("triad, in cache", f"{peak['cache'] / 1e9:.1f} GB/s"),
+        ("triad, in memory", f"{peak['memory'] / 1e9:.1f} GB/s"),
+        ("inner product, in memory", f"{peak['read'] / 1e9:.1f} GB/s"),
     ]
     return Section(
-        "Distance to the limit",
-        "Arithmetic and bytes of the hot kernels against the peaks of the same run, one thread. The bound is "
-        "whichever of the two would take longer at peak; the last column is how close the kernel comes.",
+        "Efficiency",
+        "Arithmetic and memory traffic of the hot kernels relative to the peaks of the same run, on one "
+        "thread. The lower bound on the time is the larger of the two times at peak; the last column is "
+        "this bound divided by the measured time.",
         tables=[
-            Table("Peaks", ("what", "reached"), measured),
+            Table("Peaks", ("operation", "measured"), measured),
             Table(
                 "Solver kernels",
-                ("kernel", "size", "time", "GFLOP/s", "GB/s", "bound by", "of the bound"),
+                ("kernel", "size", "time", "GFLOP/s", "GB/s", "bound by", "bound/time"),
                 kernels(peak),
-                "Where the columns no longer fit in the cache (K = 100,000), projections and gradient run at "
-                "the speed of the memory. At K = 50 half of the time of a call is its beginning and its end: "
-                "sums across lanes, and the devices left over after the last whole vector. Exponential, "
-                "logarithm, sine and cosine are chains of dependent operations, of which the processor "
-                "overlaps a few.",
+                "If the columns exceed the cache (K = 100,000), projections and gradient run at memory "
+                "speed. At K = 50 half of the time of a call is prologue and epilogue: sums across SIMD "
+                "lanes, and the devices after the last full vector. Exponential, logarithm, sine and "
+                "cosine are chains of dependent operations, which the processor overlaps only partly.",
             ),
             Table(
-                "A local step of learning",
-                ("network", "time", "dense GFLOP", "GFLOP/s", "of the peak", "where the time goes"),
+                "Local training step",
+                ("network", "time", "dense GFLOP", "GFLOP/s", "share of peak", "breakdown"),
                 learning,
-                "Dense work counts what layers without shortcuts would do. The second convolution of the "
-                "MNIST network does not do all of it: forward, Winograd's algorithm takes 16 products for "
-                "36, and backward at least three quarters are skipped, so the network is further from the "
-                "peak than the rate suggests. The rest is memory traffic: pooling, normalisation and copies "
-                "do next to no arithmetic.",
+                "Dense work counts the operations of layers without shortcuts. The second convolution of "
+                "the MNIST network needs fewer: in the forward pass Winograd's algorithm takes 16 "
+                "products instead of 36, and in the backward pass at least three quarters are skipped. "
+                "The network is therefore further from the peak than the rate suggests. The remaining "
+                "time is memory traffic: pooling, normalisation and copies have almost no arithmetic.",
             ),
         ],
     )

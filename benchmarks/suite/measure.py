@@ -1,13 +1,13 @@
-"""Timing in turn, and what a measurement looks like on paper.
+"""Alternating timing, and the form of a measurement.
 
-Two sides are called one after the other, again and again, so that whatever else the machine does
-meets both. A ratio is the median over these pairs, with the least and the greatest.
+The compared programs are called alternately, so that other load on the machine affects all of them. A
+ratio is the median over these pairs, with minimum and maximum.
 """
 
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 Call = Callable[[], Any]
@@ -15,15 +15,14 @@ Call = Callable[[], Any]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Seconds of the same work by several sides, pair by pair; the first side is ours."""
+    """Seconds of the same work by several programs, pair by pair; the first is airpass."""
 
     case: str
     seconds: Mapping[str, Sequence[float]]
-    targets: Mapping[str, float] = field(default_factory=dict)  # ratio to reach, by side
     note: str = ""
 
     def ratios(self) -> dict[str, tuple[float, float, float]]:
-        """For each other side, how many times our seconds it takes: median, least, greatest."""
+        """Time of each other program divided by that of airpass: median, minimum, maximum."""
         (_, ours), *others = self.seconds.items()
         result = {}
         for name, theirs in others:
@@ -34,7 +33,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers that are not a race."""
+    """A table of results that are not comparisons."""
 
     title: str
     head: Sequence[str]
@@ -44,7 +43,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """What one file of the suite found."""
+    """Results of one module of the suite."""
 
     title: str
     about: str
@@ -52,7 +51,7 @@ class Section:
     tables: Sequence[Table] = ()
 
     def document(self) -> dict[str, Any]:
-        """For a JSON file."""
+        """Content for JSON."""
         made = asdict(self)
         for comparison, item in zip(self.comparisons, made["comparisons"], strict=True):
             item["ratios"] = comparison.ratios()
@@ -60,9 +59,9 @@ class Section:
 
 
 def in_turn(sides: Mapping[str, Call], repeats: int = 7, at_least_s: float = 0.05) -> dict[str, list[float]]:
-    """Seconds a call of every side, `repeats` times in turn after a first call that does not count.
+    """Seconds per call of each program, measured alternately `repeats` times after a warm-up call.
 
-    Short calls are repeated within a turn until they take `at_least_s`.
+    Short calls are repeated within a measurement until they take `at_least_s`.
     """
     calls = {}
     for name, call in sides.items():
@@ -76,7 +75,7 @@ def in_turn(sides: Mapping[str, Call], repeats: int = 7, at_least_s: float = 0.0
 
 
 def timed(call: Call, calls: int = 1) -> float:
-    """Seconds of one of `calls` calls."""
+    """Mean seconds per call over `calls` calls."""
     began = time.perf_counter()
     for _ in range(calls):
         call()
@@ -84,7 +83,7 @@ def timed(call: Call, calls: int = 1) -> float:
 
 
 def duration(seconds: float) -> str:
-    """A time in words, three digits."""
+    """A time as text with its unit, three significant digits."""
     for unit, scale in (("s", 1.0), ("ms", 1e3), ("µs", 1e6)):
         if seconds * scale >= 1.0:
             return f"{seconds * scale:.3g} {unit}"
@@ -92,7 +91,7 @@ def duration(seconds: float) -> str:
 
 
 def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
-    """The power of the size with which time grows, by least squares on logarithms."""
+    """Exponent of time in size, by least squares on logarithms."""
     import numpy as np
 
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])

@@ -1,4 +1,4 @@
-"""What was measured, as a page of text."""
+"""The benchmark page as Markdown."""
 
 import datetime
 import platform
@@ -18,17 +18,17 @@ PACKAGES = ("airpass", "numpy", "scipy", "numba", "torch", "scs", "clarabel", "c
 
 HEAD = """# Benchmarks
 
-`make bench` measures all of this on your machine and writes this page and `benchmarks/latest.json`, which
-holds every single time, the versions and the machine. `python benchmarks/run.py SECTION` measures one part.
+`make bench` runs all benchmarks and writes this page and `benchmarks/latest.json`, which holds all individual
+times, the package versions and the machine. `python benchmarks/run.py SECTION` runs one section.
 
-Sides of a comparison are called in turn in one run, after a first call that does not count. A ratio is how
-many times our time the other side takes: the median over the turns, with the least and the greatest. Times
-are medians. Unless it says otherwise everything runs on one thread.
+The compared programs run alternately, after a warm-up call that is not timed. The ratio is the time of the
+other program divided by the time of airpass: the median over the repetitions, with minimum and maximum. Times
+are medians. Everything runs on one thread unless stated otherwise.
 """
 
 
 def provenance() -> dict[str, Any]:
-    """Versions, machine and day."""
+    """Package versions, machine and date."""
     found = {}
     for name in PACKAGES:
         try:
@@ -49,7 +49,7 @@ def provenance() -> dict[str, Any]:
 
 
 def markdown(document: Mapping[str, Any]) -> str:
-    """The whole page."""
+    """The complete page."""
     lines = [HEAD]
     for name in SECTIONS:
         if name in document["sections"]:
@@ -73,7 +73,7 @@ def section_lines(section: Mapping[str, Any]) -> list[str]:
     lines = []
     if section["comparisons"]:
         rows = [row for comparison in section["comparisons"] for row in _rows(comparison)]
-        lines += _table(("case", "airpass", "the other", "its time", "ratio", "range", "aim"), rows)
+        lines += _table(("case", "airpass", "compared with", "time", "ratio", "range"), rows)
         notes = dict.fromkeys(item["note"] for item in section["comparisons"] if item["note"])
         lines += [line for note in notes for line in (note, "")]
     for table in section["tables"]:
@@ -88,8 +88,6 @@ def _rows(comparison: Mapping[str, Any]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for name, theirs in others:
         median, least, greatest = comparison["ratios"][name]
-        aim = comparison["targets"].get(name)
-        verdict = "" if aim is None else f"{aim:,g}: {'reached' if median >= aim else 'missed'}"
         rows.append(
             (
                 comparison["case"],
@@ -98,7 +96,6 @@ def _rows(comparison: Mapping[str, Any]) -> list[tuple[str, ...]]:
                 duration(statistics.median(theirs)),
                 f"**{_plain(median)}**",
                 f"{_plain(least)} to {_plain(greatest)}",
-                verdict,
             )
         )
     return rows

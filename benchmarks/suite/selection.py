@@ -1,4 +1,4 @@
-"""Whole HRMC against SDR-DC, by three ways to solve its semidefinite programs, and matching pursuit."""
+"""HRMC compared with SDR-DC, solved by three semidefinite solvers, and with matching pursuit."""
 
 import importlib
 import warnings
@@ -14,7 +14,7 @@ from airpass.optim.conic import LiftedProgram, LiftedSolution
 from airpass.selection.sdr_dc import SdrDc
 from suite.measure import Comparison, Section, Table, timed
 
-cvxpy: Any = importlib.import_module("cvxpy")  # their types are missing or do not hold
+cvxpy: Any = importlib.import_module("cvxpy")  # their type hints are missing or wrong
 clarabel: Any = importlib.import_module("clarabel")
 
 SEEDS = range(10)
@@ -23,7 +23,7 @@ SNR_DB = 0.0
 
 
 class ClarabelProgram(LiftedProgram):
-    """The same dual program by Clarabel without a modelling layer, over its real embedding.
+    """The same dual program solved by Clarabel without a modelling layer, in its real embedding.
 
     A Hermitian matrix A + jB is positive semidefinite if and only if [[A, -B], [B, A]] is.
     """
@@ -53,7 +53,7 @@ class ClarabelProgram(LiftedProgram):
         )
         found = solver.solve()
         status = str(found.status)
-        # Far from feasible it may also run out of progress, its multipliers growing without bound.
+        # For clearly infeasible problems Clarabel may also stall while its multipliers diverge.
         if "Infeasible" in status or (self._hard and "Solved" not in status):
             empty = np.full((self._size, self._size), np.nan, dtype=np.complex128)
             return LiftedSolution(empty, np.maximum(np.array(found.x[:-1]), 0.0), False, True)
@@ -67,7 +67,7 @@ class ClarabelProgram(LiftedProgram):
 
 
 class CvxpyProgram(LiftedProgram):
-    """The program as it is usually written: in CVXPY, built anew for every solve."""
+    """The program as it is usually written in CVXPY, rebuilt for each solve."""
 
     def __init__(self, columns: Complex, hard: bool = False, tolerance: float = 1e-8) -> None:
         self._columns, self._hard = columns, hard
@@ -76,7 +76,7 @@ class CvxpyProgram(LiftedProgram):
         """The solution for C = `cost`."""
         size, count = self._columns.shape
         lifted = cvxpy.Variable((size, size), hermitian=True)
-        # Faster to build than a trace for each device.
+        # Faster to build than one trace per device.
         scores = cvxpy.real(cvxpy.sum(cvxpy.multiply(self._columns.conj(), lifted @ self._columns), axis=0))
         constraints = [lifted >> 0, cvxpy.real(cvxpy.trace(lifted)) == 1]
         objective = cvxpy.real(cvxpy.trace(cost @ lifted))
@@ -88,13 +88,13 @@ class CvxpyProgram(LiftedProgram):
             objective += penalties @ missing
         problem: Any = cvxpy.Problem(cvxpy.Minimize(objective), constraints)
         try:
-            with warnings.catch_warnings(action="ignore"):  # that it may be inaccurate
+            with warnings.catch_warnings(action="ignore"):  # of inaccurate solutions
                 problem.solve(solver=cvxpy.CLARABEL)
         except cvxpy.error.SolverError:
             if self._hard:
-                problem = None  # at the edge of the feasible it may give up
+                problem = None  # the solver may fail near the boundary of feasibility
             else:
-                problem.solve(solver=cvxpy.SCS)  # what one does when a solver fails
+                problem.solve(solver=cvxpy.SCS)  # fallback if the solver fails
         if problem is None or lifted.value is None:
             empty = np.full((size, size), np.nan, dtype=np.complex128)
             return LiftedSolution(empty, np.zeros(count), False, True)
@@ -109,7 +109,7 @@ def _embed(matrix: Complex) -> Real:
 
 
 def _pack(matrix: Real) -> Real:
-    """Upper triangle by columns, off-diagonal entries times √2, as Clarabel wants it."""
+    """Upper triangle by columns, off-diagonal entries times √2, as Clarabel expects it."""
     rows, columns = _triangle(matrix.shape[0])
     packed: Real = np.where(rows == columns, 1.0, np.sqrt(2.0)) * matrix[rows, columns]
     return packed
@@ -129,7 +129,7 @@ def _triangle(size: int) -> tuple[Any, Any]:
 
 
 def lifted(program: type[LiftedProgram], effective: Complex) -> Callable[[], tuple[int, int]]:
-    """SDR-DC by the given solver; returns the devices selected and the programs solved."""
+    """SDR-DC with the given solver; returns the numbers of selected devices and solved programs."""
 
     method = type("Variant", (SdrDc,), {"program": program})()
 
@@ -141,7 +141,7 @@ def lifted(program: type[LiftedProgram], effective: Complex) -> Callable[[], tup
 
 
 def run() -> Section:
-    """HRMC is timed over many calls around each slow solve."""
+    """Time all methods; HRMC is timed over many calls before and after each slow solve."""
     programs = {
         "SDR-DC, SCS": LiftedProgram,
         "SDR-DC, Clarabel": ClarabelProgram,
@@ -178,10 +178,10 @@ def run() -> Section:
             solves.setdefault(label, []).append(outcome[0][1])
     case = "K = 50, M = N = 10, 0 dB"
     note = (
-        "`sdr-dc` of this package is so much faster than the same method by Clarabel because the dual has "
-        "one variable a device, and every program starts from the solution of the one before."
+        "`sdr-dc` of this package is faster than the same method with Clarabel because the dual has one "
+        "variable per device and each program is warm-started from the previous solution."
     )
-    comparisons = [Comparison(case, here, {label: 5000.0}, note) for label, here in seconds.items()]
+    comparisons = [Comparison(case, here, note) for here in seconds.values()]
     comparisons.append(Comparison(case, pursuit))
     rows = [
         (
@@ -194,9 +194,10 @@ def run() -> Section:
     ]
     return Section(
         "HRMC against SDR-DC and matching pursuit",
-        "The same channels at the uniform layout. SDR-DC is solved three ways: `sdr-dc` of this package "
-        "(dual form, SCS's complex cone, warm starts), the same by Clarabel called directly, and the program "
-        "as it is usually written in CVXPY, built anew for each solve. HRMC is `select(...)` as it is.",
+        "All methods run on the same channels at the uniform layout. SDR-DC is solved in three ways: "
+        "`sdr-dc` of this package (dual form, SCS's complex cone, warm starts), the same with Clarabel "
+        "called directly, and the program as it is usually written in CVXPY, rebuilt for each solve. HRMC "
+        "is `select(...)` with default options.",
         comparisons,
-        [Table("Devices selected (mean)", ("method", "selected", "programs solved", "draws"), rows)],
+        [Table("Selected devices (mean)", ("method", "selected", "programs solved", "draws"), rows)],
     )

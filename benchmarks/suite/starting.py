@@ -1,4 +1,4 @@
-"""How long commands take to start, after their first use on a machine."""
+"""Start-up time of commands, after their first use on a machine."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ REPEATS = 7
 
 
 def _median(arguments: list[str]) -> tuple[float, float]:
-    """Median and greatest seconds of a command, after one run that does not count."""
+    """Median and maximum seconds of a command, after a warm-up run."""
     seconds = []
     for _ in range(REPEATS + 1):
         began = time.perf_counter()
@@ -22,7 +22,7 @@ def _median(arguments: list[str]) -> tuple[float, float]:
 
 
 def run() -> Section:
-    """One table."""
+    """Measure all commands."""
     airpass = str(Path(sys.executable).with_name("airpass"))
     small = [airpass, "design"]  # K = 10, M = N = 5, 10 dB
     large = [*small, "--devices", "50", "--waveguides", "10", "--antennas", "10", "--snr-db", "0"]
@@ -40,7 +40,7 @@ def run() -> Section:
         median, greatest = _median(command)
         rows.append((name, duration(median), duration(greatest)))
     return Section(
-        "Starting",
-        "The whole command, from the shell's point of view, with its kernels compiled by an earlier run.",
-        tables=[Table("Second use", ("command", "median", "greatest"), rows)],
+        "Start-up time",
+        "Wall time of the complete command, with its kernels compiled by an earlier run.",
+        tables=[Table("Later runs", ("command", "median", "maximum"), rows)],
     )
