@@ -26,7 +26,7 @@ Gradient = Callable[[Real], tuple[float, Real]]
 
 
 class Problem:
-    """The soft minimum of eq. (54) for all devices, at a layout and a beam."""
+    """The soft minimum of eq. (56) for all devices, at a layout and a beam."""
 
     def __init__(self, count: int, waveguides: int, antennas: int) -> None:
         self.scenario = Scenario.paper(count, waveguides, antennas, 5.0, 0)
@@ -37,7 +37,7 @@ class Problem:
         self.scale = self.scenario.budget / self.scenario.weights**2
 
     def ours(self) -> Gradient:
-        """By the kernels of HAGO, eqs. (54)-(68)."""
+        """By the kernels of HAGO, eqs. (56)-(68)."""
         work = hago.workspace(self.layout.shape[0], self.layout.shape[1], self.scale.size)
         gradient, pull = np.empty(self.layout.shape), np.empty(self.scale.size)
         beam, field, scale = self.beam, self.field, self.scale
@@ -52,7 +52,7 @@ class Problem:
         return call
 
     def autograd(self) -> Gradient:
-        """By PyTorch's autograd, with eqs. (9)-(12) and (54) as a user would write them."""
+        """By PyTorch's autograd, with eqs. (9)-(12) and (56) as a user would write them."""
         torch.set_num_threads(1)
         field, beam, scale = _torch(self.field), torch.from_numpy(self.beam), torch.from_numpy(self.scale)
 

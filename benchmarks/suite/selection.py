@@ -178,8 +178,8 @@ def run() -> Section:
             solves.setdefault(label, []).append(outcome[0][1])
     case = "K = 50, M = N = 10, 0 dB"
     note = (
-        "`sdr-dc` of this package is faster than the same method with Clarabel because the dual has one "
-        "variable per device and each program is warm-started from the previous solution."
+        "`sdr-dc` of this package is faster than the same method with Clarabel because each program "
+        "is warm-started from the previous solution."
     )
     comparisons = [Comparison(case, here, note) for here in seconds.values()]
     comparisons.append(Comparison(case, pursuit))
