@@ -12,7 +12,7 @@ from airpass import Scenario, select
 from airpass.channel.pass_uplink import Field
 from airpass.core.types import Real
 from airpass.geometry import hago
-from airpass.optim.softmin import softmin
+from airpass.optim.objectives import softmin
 from suite.measure import Comparison, Section, Table, in_turn
 
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
@@ -37,15 +37,15 @@ class Problem:
 
     def ours(self) -> Gradient:
         """By the kernels of HAGO, eqs. (54)-(68)."""
-        work = hago.workspace(self.layout.shape[0], self.layout.shape[1], self.scale.size)
+        workspace = hago.new_workspace(self.layout.shape[0], self.layout.shape[1], self.scale.size)
         gradient, pull = np.empty(self.layout.shape), np.empty(self.scale.size)
         beam, field, scale = self.beam, self.field, self.scale
 
         def call(layout: Real) -> tuple[float, Real]:
-            hago.gains(layout, beam, field, work)
-            levels = (work.gain_re**2 + work.gain_im**2) * scale
+            hago.gains(layout, beam, field, workspace)
+            levels = (workspace.gain_re**2 + workspace.gain_im**2) * scale
             value = softmin(levels, TEMPERATURE, pull)
-            hago.layout_gradient(layout, beam, field, work, pull * scale, gradient)
+            hago.layout_gradient(layout, beam, field, workspace, pull * scale, gradient)
             return value, gradient
 
         return call

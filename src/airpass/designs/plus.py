@@ -2,7 +2,7 @@
 
 The paper alternates: HRMC counts devices with the antennas fixed, HAGO moves antennas for the
 devices it has. Here both moves lower one function of the scores, in which other devices can
-still come in (see `airpass.designs.joint` for the moves, `airpass.optim.hill` for the function).
+still come in (see `airpass.designs.joint` for the moves, `airpass.optim.objectives` for the function).
 
     anneal   all devices wanted, smooth count, p = 1, 2, 4: the sharper, the closer to the count
     grow     want the selected devices and the best of the others, and raise the weakest of
@@ -31,10 +31,11 @@ from airpass.core.randomness import Purpose, stream
 from airpass.core.threads import processors
 from airpass.core.types import Complex, Mask, Real
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
-from airpass.designs.joint import FIRST_STEP, Goal, Track, response_table, sweep
+from airpass.designs.joint import Track, response_table, sweep
 from airpass.designs.margins import exact_margins, margins
 from airpass.geometry import hago
 from airpass.optim import conjugate_gradient as cg
+from airpass.optim.objectives import Hill, Softmin
 from airpass.scenario import Scenario, Weighting
 from airpass.selection import hrmc_plus
 from airpass.selection.base import Report, dominant_eigenvector, rank
@@ -49,9 +50,8 @@ POLISH = (3, 5, 6)
 SWEEPS = {"anneal": 10, "grow": 3, "polish": 10}
 SWEEP_TOLERANCE = 1e-2  # relative fall of the objective in a sweep that ends a descent
 KICKED = 2  # waveguides laid anew in a kick
-BEAM_ITERATIONS = 30  # of conjugate gradients after each waveguide
-BEAM_TOLERANCE = 1e-4
-CONSOLIDATION_ITERATIONS = 200
+BEAM_LIMITS = cg.Limits(first_step=0.3, max_iterations=30, tolerance=1e-4)  # after each waveguide
+CONSOLIDATION_LIMITS = cg.Limits(first_step=0.3, max_iterations=200, tolerance=1e-7)  # of the last beam
 CONSOLIDATION = (0.02, 0.005, 0.001)  # temperatures of the last beam, over the weakest score
 
 ENTRIES_PER_CALL = 10**9  # places times devices between two looks at the clock: some 0.3 s
@@ -90,8 +90,8 @@ class PlusOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class _Room:
-    """What all chains share: the scenario as kernels take it."""
+class _Problem:
+    """The scenario as kernels take it, shared by all chains."""
 
     scenario: Scenario  # with weights that ask for the margins: within the search, these are the scores
     margins: Real  # score to aim at, for each device
@@ -101,7 +101,7 @@ class _Room:
     turns: int  # waveguides that are swept before the clock is looked at
 
     @classmethod
-    def of(cls, scenario: Scenario, options: PlusOptions, aims: Real) -> "_Room":
+    def of(cls, scenario: Scenario, options: PlusOptions, aims: Real) -> "_Problem":
         asking = replace(
             scenario,
             devices=replace(scenario.devices, samples=scenario.weights * np.sqrt(aims)),
@@ -167,7 +167,7 @@ class _Chain:
 
     def __init__(
         self,
-        room: _Room,
+        problem: _Problem,
         options: PlusOptions,
         seed: int,
         index: int,
@@ -176,7 +176,7 @@ class _Chain:
         watch: OnStep,
         report: Report,
     ) -> None:
-        self.room = room
+        self.problem = problem
         self.options = options
         self.kicks = EFFORTS[options.effort][1] if options.kicks is None else options.kicks
         self.seed = seed
@@ -190,7 +190,7 @@ class _Chain:
         self.timed_out = False
         layout = start
         if layout is None:
-            scenario = room.scenario
+            scenario = problem.scenario
             layout = scenario.uniform_layout() if index == 0 else scenario.random_layout(self.rng(0))
         self.best = self.at(layout)
 
@@ -198,7 +198,7 @@ class _Chain:
         return stream(self.seed, Purpose.JOINT, self.index, trial)
 
     def effective(self, layout: Real) -> Complex:
-        scenario = self.room.scenario
+        scenario = self.problem.scenario
         channels = scenario.uplink.channels(layout)
         return aircomp.effective_channels(channels, scenario.weights, scenario.budget)
 
@@ -211,7 +211,7 @@ class _Chain:
 
     def note(self, phase: str, found: _Found) -> None:
         """Into the trace, and to whoever watches."""
-        count, weakest = rank(found.scores * self.room.margins)
+        count, weakest = rank(found.scores * self.problem.margins)
         better = not self.trace or found.rank > max(reached for _, reached in self.trace)
         step = Step(len(self.trace), count, weakest, self.clock.seconds, better, phase)
         self.trace.append((step, found.rank))
@@ -231,7 +231,7 @@ class _Chain:
                 self.grow(self.best, " from the layout given")
             self.grow(self.annealed(found, ""), "")
             for kick in range(1, self.kicks + 1):
-                if self.best.rank[0] == self.room.scale.size:
+                if self.best.rank[0] == self.problem.scale.size:
                     break
                 self.kick(kick)
         except _TimeUp:
@@ -249,7 +249,7 @@ class _Chain:
         random = self.rng(number)
         layout = self.best.layout.copy()
         picked = random.permutation(len(layout))[:KICKED]
-        layout[picked] = self.room.scenario.random_layout(random)[picked]
+        layout[picked] = self.problem.scenario.random_layout(random)[picked]
         label = f" after kick {number}"
         self.grow(self.annealed(self.at(layout, self.best.beam), label), label)
 
@@ -296,44 +296,38 @@ class _Chain:
 
     def consolidate(self, chosen: Mask) -> None:
         """The last percent of the weakest score: HAGO, then HRMC's beam for the worst case."""
-        scenario = self.room.scenario
+        scenario = self.problem.scenario
         moved = hago.move(scenario, self.best.layout, self.best.beam, chosen, hago.HagoOptions(), self.rng(0))
         self.keep(self.at(moved.layout, self.best.beam))
         wanted = self.effective(self.best.layout)[:, chosen]
         for temperature in CONSOLIDATION:
-            beam, *_ = cg.minimise(
+            found = cg.minimise(
                 np.ascontiguousarray(wanted.real),
                 np.ascontiguousarray(wanted.imag),
-                cg.SOFTMIN,
-                np.ones(wanted.shape[1]),
-                0.0,
-                temperature * float(self.best.scores[chosen].min()),
+                Softmin(temperature * float(self.best.scores[chosen].min())),
                 self.best.beam,
-                FIRST_STEP,
-                CONSOLIDATION_ITERATIONS,
-                1e-7,
+                CONSOLIDATION_LIMITS,
             )
-            self.keep(self.at(self.best.layout, beam))
+            self.keep(self.at(self.best.layout, found.point))
 
     def descend(self, found: _Found, wanted: Mask, doublings: int, floor: float, phase: str) -> _Found:
         """Sweeps until they no longer pay; to grow, until all wanted devices are in."""
-        goal = Goal(wanted.astype(np.float64), doublings, floor)
+        goal = Hill(wanted.astype(np.float64), doublings, floor)
         for number in range(SWEEPS[phase]):
             left = 1.0  # share of the objective that the sweep leaves
-            for first in range(0, len(found.layout), self.room.turns):
+            for first in range(0, len(found.layout), self.problem.turns):
                 self.clock.look()
                 layout, beam, scores, before, after, tried = sweep(
                     found.layout,
                     found.beam,
-                    self.room.field,
-                    self.room.scale,
-                    self.room.track,
+                    self.problem.field,
+                    self.problem.scale,
+                    self.problem.track,
                     goal,
                     self.options.across,
                     number + first,
-                    min(self.room.turns, len(found.layout) - first),
-                    BEAM_ITERATIONS,
-                    BEAM_TOLERANCE,
+                    min(self.problem.turns, len(found.layout) - first),
+                    BEAM_LIMITS,
                 )
                 found = _Found(layout, beam, scores)
                 self.keep(found)
@@ -353,18 +347,18 @@ def run(
     """All chains; the best of them."""
     began = time.perf_counter()
     aims = margins(scenario, options.tolerance_mm, options.confidence)
-    room = _Room.of(scenario, options, aims)
+    problem = _Problem.of(scenario, options, aims)
     count = options.starts or EFFORTS[options.effort][0]
     stop = threading.Event()
 
-    def chain(index: int, room: _Room, options: PlusOptions, watch: OnStep) -> _Chain:
+    def chain(index: int, problem: _Problem, options: PlusOptions, watch: OnStep) -> _Chain:
         clock = _Clock(options.time_limit_s, began, stop)
         given = start if index == 0 else None
-        return _Chain(room, options, seed, index, clock, given, watch, report).run()
+        return _Chain(problem, options, seed, index, clock, given, watch, report).run()
 
     if options.tolerance_mm > 0.0:
         # The margins so far are those of an average layout; a first design shows how it really is.
-        first = chain(0, room, replace(options, kicks=0, polish=False), _ignore)
+        first = chain(0, problem, replace(options, kicks=0, polish=False), _ignore)
         found = exact_margins(
             scenario, first.best.layout, first.best.beam, options.tolerance_mm, options.confidence
         )
@@ -372,13 +366,13 @@ def run(
         if chosen.any():
             # Of devices that are not in, the beam and the layout know nothing: scale theirs alike.
             typical = float(np.median(found[chosen] / aims[chosen]))
-            room = _Room.of(scenario, options, np.maximum(np.where(chosen, found, typical * aims), 1.0))
+            problem = _Problem.of(scenario, options, np.maximum(np.where(chosen, found, typical * aims), 1.0))
     # A single chain can be watched live; several would come in no fixed order.
     watch = on_step if count == 1 else _ignore
     threads = options.threads or processors()
     with ThreadPoolExecutor(min(threads, count)) as pool:
         try:
-            done = list(pool.map(lambda index: chain(index, room, options, watch), range(count)))
+            done = list(pool.map(lambda index: chain(index, problem, options, watch), range(count)))
         except BaseException:  # Ctrl-C: do not wait for chains that may take minutes
             stop.set()
             raise

@@ -18,9 +18,6 @@ from airpass.kernels.math import fma
 from airpass.kernels.simd import VectorCode, contiguous
 
 LANES = 8
-# Entries worked on at a time, so that intermediate results stay in cache. Fewer are not sliced: counting the
-# references of slices takes as long as the work on a few dozen entries.
-BLOCK = 4096
 
 
 def _sum_typing(typingctx: Any, values: Any, whole: Any) -> Any:

@@ -46,7 +46,7 @@ class Receiver:
         if shortest < needed * (1.0 - ROUNDING):
             raise InvalidInput(
                 f"receiver.length_m = {shortest:g}: {self.antennas} antennas {self.min_gap_m:g} m apart "
-                f"need at least {needed:g} m (room T_m = L_m - (N-1) min_gap_m must be >= 0)"
+                f"need at least {needed:g} m (free length T_m = L_m - (N-1) min_gap_m must be >= 0)"
             )
 
     @property
@@ -55,7 +55,7 @@ class Receiver:
         return np.broadcast_to(np.asarray(self.length_m, dtype=np.float64), (self.waveguides,)).copy()
 
     @property
-    def room(self) -> Real:
+    def free_length(self) -> Real:
         """T_m = L_m - (N-1) min_gap of every waveguide, eq. (70), in metres."""
         return np.maximum(self.lengths - (self.antennas - 1) * self.min_gap_m, 0.0)
 

@@ -16,6 +16,7 @@ the weakest score among the devices that are feasible, or nearly, is raised (eqs
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,12 +25,13 @@ from airpass.core.types import Complex, Real
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
+from airpass.optim.objectives import Saturating, Softmin
 from airpass.optim.schedules import grow, shrink
 from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant_eigenvector, random_beams
 
-# The surrogate is a sum over the devices, and so is its gradient: beyond this many, a first step that is
-# not shortened in proportion is cut back at the start of every stage.
-MANY = 1_000
+# The surrogate and its gradient are sums over the devices: beyond this K, a first step that is not shortened
+# in proportion to 1/K is cut back at the start of every stage.
+LARGE_K = 1_000
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,23 @@ class HrmcOptions:
         checks.whole("threads", self.threads, 1)
 
 
+class Parameters(NamedTuple):
+    """The options as the kernel takes them; see `HrmcOptions`."""
+
+    sharpness: float
+    sharpness_growth: float
+    sharpness_max: float
+    level: float
+    level_shrink: float
+    level_min: float
+    reweight_floor: float
+    margin: float
+    margin_temperature: float
+    stage: cg.Limits  # of the conjugate gradients of a homotopy stage
+    consolidation: cg.Limits
+    max_stages: int
+
+
 @kernel
 def reweights(scores: Real, sharpness: float, floor: float, out: Real) -> None:
     """w_k = 1/(v_k + eps_w) with the softplus violation v_k of eq. (33): eq. (41)."""
@@ -79,7 +98,7 @@ def reweights(scores: Real, sharpness: float, floor: float, out: Real) -> None:
 
 @kernel
 def _tally(scores: Real) -> tuple[int, float]:
-    """How many devices are feasible, and the weakest score among them (best of all if none)."""
+    """Number of feasible devices, and the weakest score among them (the best score if none)."""
     count = 0
     weakest = np.inf
     strongest = 0.0
@@ -93,67 +112,44 @@ def _tally(scores: Real) -> tuple[int, float]:
 
 @kernel
 def _algorithm_1(
-    columns_re: Real,
-    columns_im: Real,
-    start: Complex,
-    sharpness: float,
-    sharpness_growth: float,
-    sharpness_max: float,
-    level: float,
-    level_shrink: float,
-    level_min: float,
-    reweight_floor: float,
-    margin: float,
-    margin_temperature: float,
-    initial_step: float,
-    crowd: float,
-    stage_iterations: int,
-    max_stages: int,
-    tolerance: float,
+    columns_re: Real, columns_im: Real, start: Complex, parameters: Parameters
 ) -> tuple[Complex, int, float, int, int, int]:
     """Algorithm 1 from one start: beam, count, weakest score; stages, iterations, evaluations."""
     searched = start.copy()  # line 1
+    sharpness, level = parameters.sharpness, parameters.level
     weights = np.ones(columns_re.shape[1])  # line 3
-    room = cg.new_room(columns_re.shape[1])
-    cg.enter(room, columns_re, columns_im, searched)
+    workspace = cg.new_workspace(columns_re.shape[1])
+    cg.load_point(workspace, columns_re, columns_im, searched)
     iterations = 0
     evaluations = 0
     stages = 0
     previous_count = -1
     previous_weakest = 0.0
-    while stages < max_stages:  # line 4
-        searched, _, used, tried, _ = cg.minimise_in(  # line 5
-            room,
-            columns_re,
-            columns_im,
-            cg.SATURATING,
-            weights,
-            sharpness,
-            level,
-            searched,
-            initial_step * crowd,
-            stage_iterations,
-            tolerance,
-        )
+    while stages < parameters.max_stages:  # line 4
+        objective = Saturating(weights, sharpness, level)
+        found = cg.minimise_in(
+            workspace, columns_re, columns_im, objective, searched, parameters.stage
+        )  # line 5
+        searched = found.point
         stages += 1
-        iterations += used
-        evaluations += tried
-        # Anew: the room may be a step behind, and along a descent it gathers rounding errors.
-        cg.enter(room, columns_re, columns_im, searched)
-        count, weakest = _tally(room.scores)
+        iterations += found.iterations
+        evaluations += found.evaluations
+        # Loaded again: the workspace may be a step behind, and accumulates rounding errors along a descent.
+        cg.load_point(workspace, columns_re, columns_im, searched)
+        count, weakest = _tally(workspace.scores)
         # line 8: the surrogate is at its sharpest and the feasible set has settled.
-        if sharpness == sharpness_max and level == level_min:
+        if sharpness == parameters.sharpness_max and level == parameters.level_min:
             settled = abs(weakest - previous_weakest) <= 1e-3 * abs(weakest)
             if count == previous_count and settled:
                 break
         previous_count, previous_weakest = count, weakest
-        reweights(room.scores, sharpness, reweight_floor, weights)  # line 6
-        sharpness = grow(sharpness, sharpness_growth, sharpness_max)  # line 7
-        level = shrink(level, 1.0 / level_shrink, level_min)
+        reweights(workspace.scores, sharpness, parameters.reweight_floor, weights)  # line 6
+        sharpness = grow(sharpness, parameters.sharpness_growth, parameters.sharpness_max)  # line 7
+        level = shrink(level, 1.0 / parameters.level_shrink, parameters.level_min)
 
-    scores = room.scores
+    scores = workspace.scores
     searched_count, searched_weakest = _tally(scores)  # line 9
-    active = np.flatnonzero(scores >= 1.0 - margin)  # line 10
+    active = np.flatnonzero(scores >= 1.0 - parameters.margin)  # line 10
     if active.size == 0:  # lines 11, 15
         return searched, searched_count, searched_weakest, stages, iterations, evaluations
     active_re = np.empty((columns_re.shape[0], active.size))
@@ -164,20 +160,11 @@ def _algorithm_1(
             active_im[i, j] = columns_im[i, active[j]]
     # The temperature is meant for scores about one; far above, it grows with the weakest of them.
     scale = max(1.0, np.min(scores[active]))
-    consolidated, _, used, tried, _ = cg.minimise(  # line 12
-        active_re,
-        active_im,
-        cg.SOFTMIN,
-        weights,
-        0.0,
-        margin_temperature * scale,
-        searched,
-        initial_step,
-        stage_iterations,
-        tolerance,
-    )
-    iterations += used
-    evaluations += tried
+    margin = Softmin(parameters.margin_temperature * scale)
+    found = cg.minimise(active_re, active_im, margin, searched, parameters.consolidation)  # line 12
+    consolidated = found.point
+    iterations += found.iterations
+    evaluations += found.evaluations
     count, weakest = _tally(projections.squares(columns_re, columns_im, consolidated))  # line 13
     if count >= searched_count:  # line 14
         return consolidated, count, weakest, stages, iterations, evaluations
@@ -188,30 +175,27 @@ def search(effective: Complex, options: HrmcOptions, rng: np.random.Generator, r
     """Algorithm 1 from every start; the beam with most devices, then the best weakest score."""
     columns_re = np.ascontiguousarray(effective.real)
     columns_im = np.ascontiguousarray(effective.imag)
-    crowd = min(1.0, MANY / effective.shape[1])
+    step_scale = min(1.0, LARGE_K / effective.shape[1])
+    step, tolerance = float(options.initial_step), float(options.tolerance)
+    parameters = Parameters(
+        sharpness=float(options.sharpness),
+        sharpness_growth=float(options.sharpness_growth),
+        sharpness_max=float(options.sharpness_max),
+        level=float(options.level),
+        level_shrink=float(options.level_shrink),
+        level_min=float(options.level_min),
+        reweight_floor=float(options.reweight_floor),
+        margin=float(options.margin),
+        margin_temperature=float(options.margin_temperature),
+        stage=cg.Limits(step * step_scale, options.stage_iterations, tolerance),
+        consolidation=cg.Limits(step, options.stage_iterations, tolerance),
+        max_stages=options.max_stages,
+    )
     starts = [dominant_eigenvector(effective)]
     starts += list(random_beams(options.starts - 1, effective.shape[0], rng))
 
     def run(start: Complex) -> tuple[Complex, int, float, int, int, int]:
-        return _algorithm_1(
-            columns_re,
-            columns_im,
-            start,
-            float(options.sharpness),
-            float(options.sharpness_growth),
-            float(options.sharpness_max),
-            float(options.level),
-            float(options.level_shrink),
-            float(options.level_min),
-            float(options.reweight_floor),
-            float(options.margin),
-            float(options.margin_temperature),
-            float(options.initial_step),
-            crowd,
-            options.stage_iterations,
-            options.max_stages,
-            float(options.tolerance),
-        )
+        return _algorithm_1(columns_re, columns_im, start, parameters)
 
     threads = min(options.threads, options.starts)
     if threads == 1:
