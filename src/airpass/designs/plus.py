@@ -210,7 +210,7 @@ class _Chain:
         return _Found(layout, beam, aircomp.scores(beam, effective))
 
     def note(self, phase: str, found: _Found) -> None:
-        """Into the trace, and to whoever watches."""
+        """Append a step to the trace, and pass it to the callbacks."""
         count, weakest = rank(found.scores * self.problem.margins)
         better = not self.trace or found.rank > max(reached for _, reached in self.trace)
         step = Step(len(self.trace), count, weakest, self.clock.seconds, better, phase)
@@ -394,7 +394,7 @@ def run(
 
 
 def _ignore(step: Step) -> None:
-    """Steps that nobody watches."""
+    """The callback if none is given."""
 
 
 def _merged(chains: Sequence[_Chain]) -> tuple[Step, ...]:

@@ -2,7 +2,8 @@
 
 Strict arithmetic makes a plain sum wait for each addition before the next; eight partial sums
 keep the processor busy, in an order that is the same on every machine. Their rounding error is
-also smaller than a plain sum's.
+also smaller than a plain sum's. With BLAS (`np.dot` by rows or on the matrix) instead of
+`add_lane_products`, an HRMC solve takes 15 to 27 % longer at K = 50 and 9 to 16 % at K = 1,000 to 10,000.
 """
 
 from collections.abc import Callable

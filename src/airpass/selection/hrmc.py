@@ -127,9 +127,9 @@ def _algorithm_1(
     previous_weakest = 0.0
     while stages < parameters.max_stages:  # line 4
         objective = Saturating(weights, sharpness, level)
-        found = cg.minimise_in(
+        found = cg.minimise_in(  # line 5
             workspace, columns_re, columns_im, objective, searched, parameters.stage
-        )  # line 5
+        )
         searched = found.point
         stages += 1
         iterations += found.iterations
@@ -203,7 +203,7 @@ def search(effective: Complex, options: HrmcOptions, rng: np.random.Generator, r
     else:
         with ThreadPoolExecutor(threads) as pool:
             found = list(pool.map(run, starts))
-    best = max(found, key=lambda one: (one[1], one[2]))  # the first of equals, whoever was done first
+    best = max(found, key=lambda one: (one[1], one[2]))  # the first of equals, in the order of the starts
     work = {
         "stages": sum(one[3] for one in found),
         "iterations": sum(one[4] for one in found),

@@ -24,7 +24,7 @@ from airpass.selection.base import BeamSearch, Report, SelectionMethod, dominant
 
 ANNEAL = (0, 1, 2, 3, 4)  # log2 of the powers p of the smooth count
 GROW = (1, 3, 5)  # log2 of the powers p that raise the weakest score
-WEIGHTED = 3  # so many of the first stages see the devices' random weights
+WEIGHTED = 3  # number of first stages that use the devices' random weights
 # Of the conjugate gradients of a stage. The first step is longer than HRMC's: the parabola of the first cut
 # finds the scale.
 LIMITS = cg.Limits(first_step=1.0, max_iterations=100, tolerance=1e-5)
