@@ -37,14 +37,16 @@ class Case:
     def layout_gradient(self, layout: Real, temperature: float) -> Real:
         """The kernel's df/dl, with the weights of eq. (62) written plainly."""
         uplink = self.scenario.uplink
-        field, work = uplink.field(4), hago.workspace(3, 4, 6)
-        hago.gains(layout, self.beam, field, work)
+        field, workspace = uplink.field(4), hago.new_workspace(3, 4, 6)
+        hago.gains(layout, self.beam, field, workspace)
         expected = np.conj(self.beam) @ uplink.channels(layout)
-        np.testing.assert_allclose(work.gain_re + 1j * work.gain_im, expected, rtol=1e-10, atol=1e-12)
+        np.testing.assert_allclose(
+            workspace.gain_re + 1j * workspace.gain_im, expected, rtol=1e-10, atol=1e-12
+        )
         share = np.exp(-(self.levels(layout) - self.levels(layout).min()) / temperature)
         pull = share / share.sum() / self.scenario.weights**2
         gradient = np.empty(layout.shape)
-        hago.layout_gradient(layout, self.beam, field, work, pull, gradient)
+        hago.layout_gradient(layout, self.beam, field, workspace, pull, gradient)
         return gradient
 
 
@@ -64,13 +66,15 @@ class TestGradients:
     def test_in_the_raw_numbers(self, seed: int, temperature: float) -> None:
         case = Case(seed)
         receiver = case.scenario.receiver
-        raw = slack.invert(case.layout, receiver.room, receiver.min_gap_m)
+        raw = slack.invert(case.layout, receiver.free_length, receiver.min_gap_m)
         direction = np.random.default_rng(8).standard_normal(raw.shape)
         gradient = np.empty_like(raw)
-        slack.raw_gradient(raw, receiver.room, case.layout_gradient(case.layout, temperature), gradient)
+        slack.raw_gradient(
+            raw, receiver.free_length, case.layout_gradient(case.layout, temperature), gradient
+        )
 
         def along(t: float) -> float:
-            layout = slack.positions(raw + t * direction, receiver.room, receiver.min_gap_m)
+            layout = slack.positions(raw + t * direction, receiver.free_length, receiver.min_gap_m)
             return case.smooth(layout, temperature)
 
         assert 1.9 < remainder_slope(along, float(np.sum(gradient * direction)), 1e-5) < 2.1

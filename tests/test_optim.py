@@ -1,6 +1,7 @@
 """The optimisation core: sphere, line search, schedules, soft minimum, conjugate gradient."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pymanopt
@@ -11,9 +12,11 @@ from numba.core.errors import TypingError
 
 from airpass.core.types import Complex, Real
 from airpass.kernels import sums as lanes
+from airpass.kernels.blocks import BLOCK, borrowed, part
+from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
-from airpass.optim import line_search, projections, schedules, softmin, sphere
-from airpass.optim.saturating import saturating
+from airpass.optim import line_search, projections, schedules, sphere
+from airpass.optim.objectives import Hill, Objective, Saturating, Softmin, evaluate, softmin
 from taylor import remainder_slope
 
 
@@ -147,12 +150,32 @@ class TestLanes:
             lanes.lane_sum(np.zeros(20)[::2])
 
 
+@kernel
+def twice(values: Real, start: int, stop: int) -> Real:
+    view = part(borrowed(values), start, stop)
+    for k in range(view.size):
+        view[k] *= 2.0
+    return view.copy()
+
+
+class TestViews:
+    def test_a_part_shares_memory(self) -> None:
+        values = np.arange(7.0)
+        np.testing.assert_array_equal(twice(values, 2, 5), [4.0, 6.0, 8.0])
+        np.testing.assert_array_equal(values, [0.0, 1.0, 4.0, 6.0, 8.0, 5.0, 6.0])
+        assert twice(values, 7, 7).size == 0
+
+    def test_arrays_with_gaps_are_refused(self) -> None:
+        with pytest.raises(TypingError, match="contiguous"):
+            twice(np.zeros(20)[::2], 0, 3)
+
+
 class TestSoftmin:
     @given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=40), st.floats(1e-3, 1e3))
     def test_lies_below_the_minimum_by_at_most_t_log_k(self, values: list[float], temperature: float) -> None:
         x = np.array(values)
         weights = np.empty(x.size)
-        value = softmin.softmin(x, temperature, weights)
+        value = softmin(x, temperature, weights)
         slack = 1e-9 * max(1.0, abs(x.min()))
         assert x.min() - temperature * math.log(x.size) - slack <= value <= x.min() + slack
         assert math.isclose(weights.sum(), 1.0, rel_tol=1e-12)
@@ -162,14 +185,14 @@ class TestSoftmin:
         rng = np.random.default_rng(0)
         x, d = rng.uniform(0, 3, 12), rng.standard_normal(12)
         weights = np.empty(12)
-        softmin.softmin(x, 0.3, weights)
+        softmin(x, 0.3, weights)
         rate = float(weights @ d)
-        assert remainder_slope(lambda t: softmin.softmin(x + t * d, 0.3, np.empty(12)), rate, 0.1) > 1.9
+        assert remainder_slope(lambda t: softmin(x + t * d, 0.3, np.empty(12)), rate, 0.1) > 1.9
 
     def test_tends_to_the_minimum(self) -> None:
         # eq. (57): the gap to the minimum vanishes with the temperature.
         x = np.array([0.7, 0.9, 1.4])
-        gaps = [x.min() - softmin.softmin(x, t, np.empty(3)) for t in (1.0, 0.1, 0.01)]
+        gaps = [x.min() - softmin(x, t, np.empty(3)) for t in (1.0, 0.1, 0.01)]
         assert gaps[0] > gaps[1] > gaps[2]
         assert gaps[2] < 1e-9
 
@@ -197,104 +220,96 @@ class Problem:
     def margin(self, beam: Complex, temperature: float) -> float:
         return float(temperature * np.logaddexp.reduce(-self.scores(beam) / temperature))  # -eq. (43)
 
-    def value(self, kind: int, beam: Complex, sharpness: float, level: float) -> float:
-        return self.saturating(beam, sharpness, level) if kind == cg.SATURATING else self.margin(beam, level)
+    def value(self, objective: Objective, beam: Complex) -> float:
+        if isinstance(objective, Softmin):
+            return self.margin(beam, objective.temperature)
+        assert isinstance(objective, Saturating)
+        return self.saturating(beam, objective.sharpness, objective.level)
 
-    def gradient(self, kind: int, beam: Complex, sharpness: float, level: float) -> Complex:
+    def gradient(self, objective: Objective, beam: Complex) -> Complex:
         slopes = np.empty(self.weights.size)
-        cg.evaluate(kind, self.scores(beam), self.weights, sharpness, level, slopes, np.empty(slopes.size))
+        evaluate(objective, 0, self.scores(beam), slopes, np.empty(slopes.size))
         a = self.columns.conj().T @ beam
         result = np.empty_like(beam)
         parts = np.ascontiguousarray(a.real), np.ascontiguousarray(a.imag)
         projections.gradient(self.re, self.im, slopes, *parts, projections.new_scratch(slopes.size), result)
         return project(beam, result)
 
-    def minimise(
-        self, kind: int, sharpness: float, level: float, iterations: int = 400, tolerance: float = 1e-12
-    ) -> tuple[Complex, float, int, int, int]:
-        return cg.minimise(
-            self.re,
-            self.im,
-            kind,
-            self.weights,
-            sharpness,
-            level,
-            self.start,
-            3e-2,
-            iterations,
-            tolerance,
-        )
+    def minimise(self, objective: Objective, iterations: int = 400, tolerance: float = 1e-12) -> cg.Minimum:
+        return cg.minimise(self.re, self.im, objective, self.start, cg.Limits(3e-2, iterations, tolerance))
+
+    def soft_count(self) -> Saturating:
+        return Saturating(self.weights, 10.0, 0.08)
 
 
+MakeObjective = Callable[[Problem], Objective]
 OBJECTIVES = [
-    pytest.param(cg.SATURATING, 10.0, 0.08, id="saturating-soft"),
-    pytest.param(cg.SATURATING, 100.0, 0.01, id="saturating-sharp"),
-    pytest.param(cg.SOFTMIN, 0.0, 0.3, id="softmin"),
-    pytest.param(cg.SOFTMIN, 0.0, 0.01, id="softmin-cold"),
+    pytest.param(Problem.soft_count, id="saturating-soft"),
+    pytest.param(lambda problem: Saturating(problem.weights, 100.0, 0.01), id="saturating-sharp"),
+    pytest.param(lambda problem: Softmin(0.3), id="softmin"),
+    pytest.param(lambda problem: Softmin(0.01), id="softmin-cold"),
 ]
 
 
 class TestConjugateGradient:
-    @pytest.mark.parametrize(("kind", "sharpness", "level"), OBJECTIVES)
+    @pytest.mark.parametrize("make", OBJECTIVES)
     @pytest.mark.parametrize("scale", [0.01, 0.3, 3.0])
-    def test_values_match_the_formulas(self, kind: int, sharpness: float, level: float, scale: float) -> None:
+    def test_values_match_the_formulas(self, make: MakeObjective, scale: float) -> None:
         problem = Problem(5, 30, 3, scale)
-        slopes = np.empty(30)
-        got = cg.evaluate(
-            kind, problem.scores(problem.start), problem.weights, sharpness, level, slopes, np.empty(30)
-        )
-        assert math.isclose(
-            got, problem.value(kind, problem.start, sharpness, level), rel_tol=1e-10, abs_tol=1e-12
-        )
+        objective = make(problem)
+        got = evaluate(objective, 0, problem.scores(problem.start), np.empty(30), np.empty(30))
+        assert math.isclose(got, problem.value(objective, problem.start), rel_tol=1e-10, abs_tol=1e-12)
 
     def test_the_surrogate_does_not_overflow(self) -> None:
         # At sharpness 1e4, exp(sharpness (1 - z)) is beyond floats; the violation is 1 - z itself.
         scores, slopes = np.array([0.0, 0.9, 2.0]), np.empty(3)
-        value = saturating(scores, np.ones(3), 1e4, 0.08, slopes, np.empty(3))
+        value = evaluate(Saturating(np.ones(3), 1e4, 0.08), 0, scores, slopes, np.empty(3))
         kept = np.exp(-np.array([1.0, 0.1]) / 0.08)
         assert value == pytest.approx(np.sum(1 - kept), rel=1e-12)
         np.testing.assert_allclose(slopes, [*(-kept / 0.08), 0.0], rtol=1e-10, atol=1e-300)
 
-    @pytest.mark.parametrize(("kind", "sharpness", "level"), OBJECTIVES)
-    def test_sphere_gradients_by_taylor(self, kind: int, sharpness: float, level: float) -> None:
+    @pytest.mark.parametrize("make", OBJECTIVES)
+    def test_sphere_gradients_by_taylor(self, make: MakeObjective) -> None:
         """Also proves the factor two of the Wirtinger convention in `sphere.slope`."""
         problem = Problem(5, 30, 4, 0.4)
-        gradient = problem.gradient(kind, problem.start, sharpness, level)
+        objective = make(problem)
+        gradient = problem.gradient(objective, problem.start)
         rate = sphere.slope(problem.direction, gradient)
         assert abs(rate) > 1e-3
 
         def along(t: float) -> float:
-            return problem.value(kind, retract(problem.start, problem.direction, t), sharpness, level)
+            return problem.value(objective, retract(problem.start, problem.direction, t))
 
         assert 1.9 < remainder_slope(along, rate, 1e-3) < 2.1
         assert remainder_slope(along, rate / 2, 1e-3) < 1.1, "the halved gradient must fail"
 
-    @pytest.mark.parametrize(("kind", "sharpness", "level"), OBJECTIVES)
+    @pytest.mark.parametrize("make", OBJECTIVES)
     @pytest.mark.parametrize(
-        ("size", "count"), [(1, 1), (1, 7), (4, 1), (3, 2), (10, 50), (4, 2 * lanes.BLOCK + 5)]
+        ("size", "count"), [(1, 1), (1, 7), (4, 1), (3, 2), (10, 50), (4, 2 * BLOCK + 5)]
     )
     def test_ends_on_the_sphere_at_a_stationary_point_no_higher_than_the_start(
-        self, kind: int, sharpness: float, level: float, size: int, count: int
+        self, make: MakeObjective, size: int, count: int
     ) -> None:
         problem = Problem(size, count, 5, 0.5)
-        beam, value, *_ = problem.minimise(kind, sharpness, level, 3000)
+        objective = make(problem)
+        beam, value, *_ = problem.minimise(objective, 3000)
         assert math.isclose(np.linalg.norm(beam), 1.0, rel_tol=1e-10)
-        assert math.isclose(value, problem.value(kind, beam, sharpness, level), rel_tol=1e-8, abs_tol=1e-9)
-        assert value <= problem.value(kind, problem.start, sharpness, level) + 1e-12
-        before = float(np.linalg.norm(problem.gradient(kind, problem.start, sharpness, level)))
-        after = np.linalg.norm(problem.gradient(kind, beam, sharpness, level))
+        assert math.isclose(value, problem.value(objective, beam), rel_tol=1e-8, abs_tol=1e-9)
+        assert value <= problem.value(objective, problem.start) + 1e-12
+        before = float(np.linalg.norm(problem.gradient(objective, problem.start)))
+        after = np.linalg.norm(problem.gradient(objective, beam))
         assert after <= max(1e-2 * before, 1e-6)
 
     @given(st.integers(1, 8), st.integers(1, 20), st.integers(0, 2**32), st.integers(0, 60))
     def test_the_objective_never_rises(self, size: int, count: int, seed: int, iterations: int) -> None:
         problem = Problem(size, count, seed, 0.7)
-        _, fewer, *_ = problem.minimise(cg.SATURATING, 10.0, 0.08, iterations)
-        _, more, *_ = problem.minimise(cg.SATURATING, 10.0, 0.08, iterations + 7)
+        _, fewer, *_ = problem.minimise(problem.soft_count(), iterations)
+        _, more, *_ = problem.minimise(problem.soft_count(), iterations + 7)
         assert more <= fewer
 
-    def test_hills_of_a_crowd_are_summed_in_blocks(self) -> None:
-        problem = Problem(3, 2 * lanes.BLOCK + 5, 8, 0.5)
-        beam, value, *_ = problem.minimise(cg.HILL, 1.0, 0.5)
+    def test_hill_functions_of_many_devices_are_summed_in_blocks(self) -> None:
+        problem = Problem(3, 2 * BLOCK + 5, 8, 0.5)
+        beam, value, *_ = problem.minimise(Hill(problem.weights, 1, 0.5))
         expected = np.sum(problem.weights / (0.5 + problem.scores(beam) ** 2))
         assert math.isclose(value, expected, rel_tol=1e-9)
         assert value < np.sum(problem.weights / (0.5 + problem.scores(problem.start) ** 2))
@@ -302,14 +317,14 @@ class TestConjugateGradient:
     def test_the_margin_of_one_column_is_reached_by_matching_it(self) -> None:
         # max |h^H m|^2 over the sphere is ||h||^2, by Cauchy and Schwarz.
         problem = Problem(6, 1, 6)
-        beam, value, *_ = problem.minimise(cg.SOFTMIN, 0.0, 0.01)
+        beam, value, *_ = problem.minimise(Softmin(0.01))
         assert math.isclose(-value, np.linalg.norm(problem.columns) ** 2, rel_tol=1e-9)
         assert math.isclose(abs(np.vdot(beam, unit(problem.columns[:, 0]))), 1.0, rel_tol=1e-6)
 
     def test_operation_counts_do_not_creep_up(self) -> None:
         """Guards the algorithm's cost without a clock: evaluations per iteration stay near one."""
         problem = Problem(10, 50, 7, 0.5)
-        _, _, iterations, evaluations, status = problem.minimise(cg.SATURATING, 10.0, 0.08, 400, 1e-6)
+        _, _, iterations, evaluations, status = problem.minimise(problem.soft_count(), 400, 1e-6)
         assert status == cg.CONVERGED
         assert iterations <= 60
         assert evaluations <= 2 * iterations + 5
@@ -321,18 +336,18 @@ class TestConjugateGradient:
         both reach the same one. (From far away the two may fall into different minima.)
         """
         problem = Problem(size, count, seed, scale)
-        ours, value, *_ = problem.minimise(cg.SATURATING, 10.0, 0.08, 5000)
+        ours, value, *_ = problem.minimise(problem.soft_count(), 5000)
         confirmed, _ = pymanopt_minimise(problem, ours)
         assert math.isclose(confirmed, value, rel_tol=1e-7)
 
         theirs_value, theirs = pymanopt_minimise(problem, problem.start)
         problem.start = unit(theirs)
-        _, refined, *_ = problem.minimise(cg.SATURATING, 10.0, 0.08, 5000)
+        _, refined, *_ = problem.minimise(problem.soft_count(), 5000)
         assert math.isclose(refined, theirs_value, rel_tol=1e-7)
 
         noise = random_complex(np.random.default_rng(seed), size)
         problem.start = unit(ours + 0.02 * unit(noise))
-        _, from_near, *_ = problem.minimise(cg.SATURATING, 10.0, 0.08, 5000)
+        _, from_near, *_ = problem.minimise(problem.soft_count(), 5000)
         theirs_from_near, _ = pymanopt_minimise(problem, problem.start)
         assert math.isclose(from_near, theirs_from_near, rel_tol=1e-7)
 

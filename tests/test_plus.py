@@ -15,12 +15,12 @@ from airpass.channel.pass_uplink import element
 from airpass.core.types import Complex, Real
 from airpass.designs import plus
 from airpass.designs.base import Step
-from airpass.designs.joint import Goal, Track, response_table, sweep
+from airpass.designs.joint import Track, response_table, sweep
 from airpass.documents import design_document, encode
 from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma_single
 from airpass.optim import conjugate_gradient as cg
-from airpass.optim.hill import hill
+from airpass.optim.objectives import Hill, evaluate
 from airpass.selection.base import dominant_eigenvector
 from airpass.selection.hrmc_plus import regrow
 from independent import check_design
@@ -29,7 +29,7 @@ from taylor import remainder_slope
 
 def hill_value(scores: Real, counted: Real, doublings: int, floor: float) -> tuple[float, Real]:
     slopes = np.empty(scores.size)
-    return hill(scores, counted, doublings, floor, slopes, np.empty(scores.size)), slopes
+    return evaluate(Hill(counted, doublings, floor), 0, scores, slopes, np.empty(scores.size)), slopes
 
 
 class TestHill:
@@ -78,7 +78,7 @@ class TestHill:
         columns = 3.0 * np.eye(2)
         start = np.array([0.9, np.sqrt(1.0 - 0.81)], dtype=np.complex128)
         beam, value, *_ = cg.minimise(
-            columns, np.zeros((2, 2)), cg.HILL, np.ones(2), 1.0, 0.0, start, 0.3, 200, 1e-14
+            columns, np.zeros((2, 2)), Hill(np.ones(2), 1, 0.0), start, cg.Limits(0.3, 200, 1e-14)
         )
         np.testing.assert_allclose(np.abs(beam) ** 2, 0.5, rtol=1e-4)
         assert np.isclose(value, 2.0 / 4.5**2, rtol=1e-8)
@@ -97,7 +97,7 @@ def test_single_precision_products_are_rounded_once() -> None:
         assert abs(np.float64(fused(x, y, z)) - exact) <= 0.5001 * np.spacing(np.abs(np.float32(exact)))
 
 
-class Room:
+class Engine:
     """A scenario as the engine takes it."""
 
     def __init__(self, scenario: Scenario, kept: bool = True) -> None:
@@ -115,35 +115,36 @@ class Room:
     def scores(self, layout: Real, beam: Complex) -> Real:
         return aircomp.scores(beam, self.scale * self.scenario.uplink.channels(layout))
 
-    def objective(self, layout: Real, beam: Complex, goal: Goal) -> float:
+    def objective(self, layout: Real, beam: Complex, goal: Hill) -> float:
         """F by its definition."""
         power = 2**goal.doublings
-        return float(np.sum(goal.wanted / (goal.floor + self.scores(layout, beam) ** power)))
+        return float(np.sum(goal.counted / (goal.floor + self.scores(layout, beam) ** power)))
 
     def start(self) -> tuple[Real, Complex]:
         layout = self.scenario.uniform_layout()
         return layout, dominant_eigenvector(self.scale * self.scenario.uplink.channels(layout))
 
-    def sweep(self, layout: Real, beam: Complex, goal: Goal, across: bool = True) -> tuple[Any, ...]:
+    def sweep(self, layout: Real, beam: Complex, goal: Hill, across: bool = True) -> tuple[Any, ...]:
         turns = len(layout)
-        return sweep(layout, beam, self.field, self.scale, self.track, goal, across, 0, turns, 30, 1e-4)
+        limits = cg.Limits(0.3, 30, 1e-4)
+        return sweep(layout, beam, self.field, self.scale, self.track, goal, across, 0, turns, limits)
 
 
-def goal_of(count: int, doublings: int, floor: float, wanted: int | None = None) -> Goal:
+def goal_of(count: int, doublings: int, floor: float, wanted: int | None = None) -> Hill:
     counted = np.zeros(count)
     counted[: count if wanted is None else wanted] = 1.0
-    return Goal(counted, doublings, floor)
+    return Hill(counted, doublings, floor)
 
 
 class TestEngine:
     def test_the_table_holds_the_channel(self) -> None:
-        room = Room(Scenario.paper(devices=4, waveguides=2, antennas=3, seed=3))
-        assert room.track.table.shape[:3] == (2, 4, 2)
-        work = np.empty((3, 4))
-        for m, p in ((0, 0), (1, 17), (1, room.track.points - 1)):
-            element(p * room.track.step, m, room.field, work[0], work[1], work[2])
+        engine = Engine(Scenario.paper(devices=4, waveguides=2, antennas=3, seed=3))
+        assert engine.track.table.shape[:3] == (2, 4, 2)
+        scratch = np.empty((3, 4))
+        for m, p in ((0, 0), (1, 17), (1, engine.track.points - 1)):
+            element(p * engine.track.step, m, engine.field, scratch[0], scratch[1], scratch[2])
             np.testing.assert_allclose(
-                7.0 * room.track.table[m, :, :, p].T, room.scale * work[1:], rtol=1e-6, atol=1e-7
+                7.0 * engine.track.table[m, :, :, p].T, engine.scale * scratch[1:], rtol=1e-6, atol=1e-7
             )
 
     @pytest.mark.parametrize(("doublings", "floor"), [(0, 1.0), (2, 1.0), (1, 0.0), (5, 0.0)])
@@ -153,27 +154,27 @@ class TestEngine:
     ) -> None:
         scenario = Scenario.paper(devices=8, waveguides=3, antennas=4, snr_db=5.0, seed=5)
         lengths = Receiver(waveguides=3, antennas=4, length_m=(12.0, 40.0, 25.0))
-        room = Room(replace(scenario, receiver=lengths))
-        layout, beam = room.start()
+        engine = Engine(replace(scenario, receiver=lengths))
+        layout, beam = engine.start()
         goal = goal_of(8, doublings, floor, wanted=6)
         for _ in range(4):
-            old, first_scores = room.objective(layout, beam, goal), room.scores(layout, beam)
-            layout, beam, scores, before, after, tried = room.sweep(layout, beam, goal, across)
-            new = room.objective(layout, beam, goal)
+            old, first_scores = engine.objective(layout, beam, goal), engine.scores(layout, beam)
+            layout, beam, scores, before, after, tried = engine.sweep(layout, beam, goal, across)
+            new = engine.objective(layout, beam, goal)
             assert new <= old * (1.0 + 1e-9)
             assert after <= before
             # In units of the weakest wanted score, where there is no floor.
             weakest = 1.0 if floor else first_scores[:6].min() ** 2**doublings
             assert np.isclose(before, old * weakest, rtol=1e-9)
             assert np.isclose(after, new * weakest, rtol=1e-9)
-            np.testing.assert_allclose(scores, room.scores(layout, beam), rtol=1e-9)
-            room.scenario.checked_layout(layout)
+            np.testing.assert_allclose(scores, engine.scores(layout, beam), rtol=1e-9)
+            engine.scenario.checked_layout(layout)
             assert tried > 0
         assert np.isclose(np.linalg.norm(beam), 1.0, rtol=1e-12)
 
     def test_computing_responses_gives_what_keeping_them_gives(self) -> None:
         scenario = Scenario.paper(devices=6, waveguides=2, antennas=3, snr_db=5.0, seed=2)
-        kept, computed = Room(scenario), Room(scenario, kept=False)
+        kept, computed = Engine(scenario), Engine(scenario, kept=False)
         layout, beam = kept.start()
         goal = goal_of(6, 1, 1.0)
         for one, other in zip(
@@ -183,40 +184,40 @@ class TestEngine:
 
     def test_one_antenna_ends_nearest_to_one_device(self) -> None:
         scenario = Scenario.paper(devices=1, waveguides=1, antennas=1, seed=4)
-        room = Room(scenario)
-        layout, *_ = room.sweep(np.array([[1.0]]), np.ones(1, np.complex128), goal_of(1, 0, 1.0))
-        assert abs(layout[0, 0] - scenario.devices.x_m[0]) <= room.track.step / 8.0
+        engine = Engine(scenario)
+        layout, *_ = engine.sweep(np.array([[1.0]]), np.ones(1, np.complex128), goal_of(1, 0, 1.0))
+        assert abs(layout[0, 0] - scenario.devices.x_m[0]) <= engine.track.step / 8.0
 
     def test_in_the_end_no_single_move_on_a_dense_grid_helps(self) -> None:
         """Against every place of every antenna, judged by NumPy in double precision."""
         scenario = Scenario.paper(devices=5, waveguides=2, antennas=3, snr_db=5.0, seed=6)
         scenario = replace(scenario, receiver=Receiver(waveguides=2, antennas=3, length_m=8.0))
-        room = Room(scenario)
-        layout, beam = room.start()
+        engine = Engine(scenario)
+        layout, beam = engine.start()
         goal = goal_of(5, 1, 1.0)
         for _ in range(60):
-            moved, beam, *_ = room.sweep(layout, beam, goal)
+            moved, beam, *_ = engine.sweep(layout, beam, goal)
             done = np.array_equal(moved, layout)
             layout = moved
             if done:
                 break
-        least = room.objective(layout, beam, goal)
+        least = engine.objective(layout, beam, goal)
         for m in range(2):
             for n in range(3):
                 others = np.delete(layout[m], n)
-                for place in np.arange(room.track.points) * room.track.step:
+                for place in np.arange(engine.track.points) * engine.track.step:
                     if np.abs(others - place).min() < 0.95 or place > 8.0:
                         continue
                     trial = layout.copy()
                     trial[m] = np.sort(np.append(others, place))
-                    assert room.objective(trial, beam, goal) > least * (1.0 - 1e-5)
+                    assert engine.objective(trial, beam, goal) > least * (1.0 - 1e-5)
 
     def test_every_antenna_is_tried_though_others_pass_it(self) -> None:
         """All three are drawn to one device far to the right, over the ones before them."""
         scenario = Scenario.paper(devices=1, waveguides=1, antennas=3, seed=4)
         scenario = replace(scenario, devices=replace(scenario.devices, x_m=np.array([36.5])))
         start = np.array([[0.5, 2.1234567, 4.7654321]])
-        layout, *_ = Room(scenario).sweep(start, np.ones(1, np.complex128), goal_of(1, 0, 1.0))
+        layout, *_ = Engine(scenario).sweep(start, np.ones(1, np.complex128), goal_of(1, 0, 1.0))
         assert not set(start[0]) & set(layout[0])
         assert layout.min() > 30.0
 
@@ -231,9 +232,9 @@ class TestEngine:
     def test_no_room_means_no_move(self) -> None:
         scenario = Scenario.paper(devices=3, waveguides=1, antennas=4, seed=1)
         scenario = replace(scenario, receiver=Receiver(waveguides=1, antennas=4, length_m=3 * 0.95))
-        room = Room(scenario)
-        layout, beam = room.start()
-        moved, *_ = room.sweep(layout, beam, goal_of(3, 0, 1.0))
+        engine = Engine(scenario)
+        layout, beam = engine.start()
+        moved, *_ = engine.sweep(layout, beam, goal_of(3, 0, 1.0))
         np.testing.assert_allclose(moved, layout, atol=1e-12)
 
 

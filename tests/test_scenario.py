@@ -94,7 +94,7 @@ def test_uniform_layout_is_feasible_and_even() -> None:
 
 def test_room_of_exactly_zero_is_allowed() -> None:
     receiver = Receiver(waveguides=1, antennas=4, length_m=0.3, min_gap_m=0.1)  # 3*0.1 > 0.3 in floats
-    assert receiver.room.tolist() == [0.0]
+    assert receiver.free_length.tolist() == [0.0]
     scenario = Scenario(receiver=receiver)
     scenario.checked_layout(scenario.uniform_layout())
 

@@ -17,10 +17,10 @@ raws = shapes.flatmap(lambda shape: arrays(np.float64, shape, elements=st.floats
 
 
 @given(raws, st.floats(0.0, 2.0), st.floats(0.0, 50.0))
-def test_any_input_is_feasible(raw: np.ndarray, gap: float, room: float) -> None:
+def test_any_input_is_feasible(raw: np.ndarray, gap: float, free_length: float) -> None:
     waveguides, antennas = raw.shape[0], raw.shape[1] - 1
-    length = room + (antennas - 1) * gap
-    layout = slack.positions(raw, np.full(waveguides, room), gap)
+    length = free_length + (antennas - 1) * gap
+    layout = slack.positions(raw, np.full(waveguides, free_length), gap)
     tolerance = 1e-12 * max(1.0, length)
     assert np.isfinite(layout).all()
     assert layout.min() >= 0.0
@@ -30,21 +30,21 @@ def test_any_input_is_feasible(raw: np.ndarray, gap: float, room: float) -> None
 
 
 @given(shapes, st.integers(0, 2**32), st.floats(0.0, 2.0), st.floats(0.1, 50.0))
-def test_inverse_round_trips(shape: tuple[int, int], seed: int, gap: float, room: float) -> None:
+def test_inverse_round_trips(shape: tuple[int, int], seed: int, gap: float, free_length: float) -> None:
     rng = np.random.default_rng(seed)
-    free = np.full(shape[0], room)
+    free = np.full(shape[0], free_length)
     layout = slack.positions(rng.normal(0.0, 2.0, shape), free, gap)
     raw = slack.invert(layout, free, gap)
-    np.testing.assert_allclose(slack.positions(raw, free, gap), layout, rtol=1e-9, atol=1e-9 * room)
+    np.testing.assert_allclose(slack.positions(raw, free, gap), layout, rtol=1e-9, atol=1e-9 * free_length)
 
 
 def test_equal_raw_numbers_give_the_uniform_layout() -> None:
     scenario = Scenario.paper(waveguides=3, antennas=6)
     receiver = scenario.receiver
-    layout = slack.positions(np.full((3, 7), 0.3), receiver.room, receiver.min_gap_m)
+    layout = slack.positions(np.full((3, 7), 0.3), receiver.free_length, receiver.min_gap_m)
     np.testing.assert_allclose(layout, scenario.uniform_layout(), rtol=1e-14)
     np.testing.assert_allclose(
-        slack.invert(scenario.uniform_layout(), receiver.room, receiver.min_gap_m), 0.0, atol=1e-12
+        slack.invert(scenario.uniform_layout(), receiver.free_length, receiver.min_gap_m), 0.0, atol=1e-12
     )
 
 
@@ -72,18 +72,18 @@ def test_boundaries_are_approached_but_not_crossed(raw: list[float], boundary: s
 def test_boundary_layouts_invert_to_nearby_ones() -> None:
     # Antennas packed at the start: every slack but the last is zero.
     packed = np.array([[0.0, 0.5, 1.0]])
-    room = np.array([10.0])
-    back = slack.positions(slack.invert(packed, room, 0.5), room, 0.5)
+    free_length = np.array([10.0])
+    back = slack.positions(slack.invert(packed, free_length, 0.5), free_length, 0.5)
     np.testing.assert_allclose(back, packed, atol=1e-7)
 
 
 def test_no_room_leaves_one_layout() -> None:
     receiver = Receiver(waveguides=2, antennas=5, length_m=3.8, min_gap_m=0.95)
-    np.testing.assert_allclose(receiver.room, 0.0, atol=1e-12)
-    room = np.zeros(2)
-    layout = slack.positions(np.random.default_rng(0).normal(size=(2, 6)), room, 0.95)
+    np.testing.assert_allclose(receiver.free_length, 0.0, atol=1e-12)
+    free_length = np.zeros(2)
+    layout = slack.positions(np.random.default_rng(0).normal(size=(2, 6)), free_length, 0.95)
     np.testing.assert_allclose(layout, [[0.0, 0.95, 1.9, 2.85, 3.8]] * 2)
-    raw = slack.invert(layout, room, 0.95)
+    raw = slack.invert(layout, free_length, 0.95)
     assert np.isfinite(raw).all()
 
 
@@ -91,11 +91,11 @@ def test_chain_rule_by_taylor() -> None:
     rng = np.random.default_rng(5)
     raw, direction = rng.normal(size=(3, 6)), rng.normal(size=(3, 6))
     outer = rng.normal(size=(3, 5))  # a function with known gradient: sum outer * layout
-    room = np.array([5.0, 20.0, 31.0])
+    free_length = np.array([5.0, 20.0, 31.0])
     gradient = np.empty_like(raw)
-    slack.raw_gradient(raw, room, outer, gradient)
+    slack.raw_gradient(raw, free_length, outer, gradient)
 
     def along(t: float) -> float:
-        return float(np.sum(outer * slack.positions(raw + t * direction, room, 0.7)))
+        return float(np.sum(outer * slack.positions(raw + t * direction, free_length, 0.7)))
 
     assert 1.95 < remainder_slope(along, float(np.sum(gradient * direction)), 0.1) < 2.05

@@ -70,7 +70,7 @@ def test_line_searches_begin_near_the_step_that_they_take() -> None:
     assert found["iterations"] < found["evaluations"] <= 2 * found["iterations"]
 
 
-def test_a_crowd_takes_no_more_trials() -> None:
+def test_many_devices_take_no_more_trials() -> None:
     # The gradient grows with the number of devices: first steps meant for dozens of them would be cut
     # back at the start of every stage, three evaluations an iteration instead of two.
     rng = np.random.default_rng(2000)

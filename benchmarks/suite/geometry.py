@@ -1,4 +1,4 @@
-"""HAGO's gradient compared with automatic differentiation of the same objective, and a HAGO run."""
+"""HAGO's gradient against automatic differentiation of the same objective, and one HAGO run."""
 
 import importlib
 import os
@@ -13,11 +13,11 @@ from airpass.channel.pass_uplink import Field
 from airpass.core.types import Real
 from airpass.geometry import hago
 from airpass.geometry.hago import Hago
-from airpass.optim.softmin import softmin
+from airpass.optim.objectives import softmin
 from suite.measure import Comparison, Section, Table, in_turn
 
 os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-jax: Any = importlib.import_module("jax")  # without types: JAX is installed for benchmarks only
+jax: Any = importlib.import_module("jax")  # only here, so the types are not needed elsewhere
 jax.config.update("jax_enable_x64", True)
 
 TEMPERATURE = 0.1
@@ -38,21 +38,21 @@ class Problem:
 
     def ours(self) -> Gradient:
         """By the kernels of HAGO, eqs. (56)-(68)."""
-        work = hago.workspace(self.layout.shape[0], self.layout.shape[1], self.scale.size)
+        workspace = hago.new_workspace(self.layout.shape[0], self.layout.shape[1], self.scale.size)
         gradient, pull = np.empty(self.layout.shape), np.empty(self.scale.size)
         beam, field, scale = self.beam, self.field, self.scale
 
         def call(layout: Real) -> tuple[float, Real]:
-            hago.gains(layout, beam, field, work)
-            levels = (work.gain_re**2 + work.gain_im**2) * scale
+            hago.gains(layout, beam, field, workspace)
+            levels = (workspace.gain_re**2 + workspace.gain_im**2) * scale
             value = softmin(levels, TEMPERATURE, pull)
-            hago.layout_gradient(layout, beam, field, work, pull * scale, gradient)
+            hago.layout_gradient(layout, beam, field, workspace, pull * scale, gradient)
             return value, gradient
 
         return call
 
     def autograd(self) -> Gradient:
-        """By PyTorch's autograd, with eqs. (9)-(12) and (56) as a user would write them."""
+        """By PyTorch, as a user would write eqs. (9)-(12) and (54)."""
         torch.set_num_threads(1)
         field, beam, scale = _torch(self.field), torch.from_numpy(self.beam), torch.from_numpy(self.scale)
 
@@ -66,7 +66,7 @@ class Problem:
         return call
 
     def jitted(self) -> Gradient:
-        """By JAX, compiled with `jit`."""
+        """By JAX, compiled."""
         field = Field(*(jax.numpy.asarray(part) for part in self.field))
         beam, scale = jax.numpy.asarray(self.beam), jax.numpy.asarray(self.scale)
         compiled = jax.jit(
@@ -85,7 +85,7 @@ def _torch(field: Field) -> Field:
 
 
 def _objective(library: Any, layout: Any, beam: Any, field: Field, scale: Any) -> Any:
-    """f_tau(L) written for an array library."""
+    """f_tau(L) in the words of an array library."""
     dx = layout[:, :, None] - field.device_x
     distance = library.sqrt(dx * dx + field.offset_square[:, None, :])
     phase = -2.0 * np.pi * field.turns_per_m * (distance + field.refractive_index * layout[:, :, None])
@@ -98,7 +98,7 @@ def _objective(library: Any, layout: Any, beam: Any, field: Field, scale: Any) -
 
 
 def run() -> Section:
-    """Time the gradients alternately, then a complete run of Algorithm 2."""
+    """Gradients in turn; then a whole run of Algorithm 2."""
     comparisons, rows = [], []
     for size in SIZES:
         problem = Problem(*size)
@@ -129,21 +129,13 @@ def run() -> Section:
         )
     return Section(
         "HAGO's gradient against automatic differentiation",
-        "Value and gradient of the soft minimum (eq. 54) with respect to all M N positions, for all K "
-        "devices. PyTorch and JAX differentiate eqs. (9)-(12) as a user would write them, in double "
-        "precision; JAX uses `jit`.",
+        "Value and gradient of the soft minimum (eq. 54) in all M N positions, for all K devices. PyTorch "
+        "and JAX differentiate eqs. (9)-(12) as a user would write them, in double precision, JAX by `jit`.",
         comparisons,
         [
             Table(
                 "One run of Algorithm 2",
-                (
-                    "size",
-                    "time",
-                    "iterations",
-                    "channel evaluations",
-                    "per evaluation",
-                    "gradient difference",
-                ),
+                ("size", "time", "iterations", "channel evaluations", "each", "gradients differ by"),
                 rows,
             )
         ],

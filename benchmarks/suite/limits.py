@@ -23,7 +23,7 @@ from airpass.kernels.jit import kernel
 from airpass.learning.conv_pool import ConvPoolReLU
 from airpass.learning.models import build
 from airpass.optim import projections
-from airpass.optim.saturating import saturating
+from airpass.optim.objectives import Saturating, evaluate
 from suite.measure import Section, Table, duration, timed
 
 TURNS = 15
@@ -57,7 +57,7 @@ def _gradient(
 def _saturating(times: int, scores: Real, weights: Real, slopes: Real, terms: Real) -> float:
     total = 0.0
     for _ in range(times):
-        total += saturating(scores, weights, 10.0, 0.08, slopes, terms)
+        total += evaluate(Saturating(weights, 10.0, 0.08), 0, scores, slopes, terms)
     return total
 
 

@@ -13,6 +13,7 @@ import pymanopt
 from airpass import Scenario, aircomp
 from airpass.core.types import Complex, Real
 from airpass.optim import conjugate_gradient as cg
+from airpass.optim.objectives import Saturating
 from airpass.selection.base import dominant_eigenvector
 from airpass.selection.hrmc import Hrmc
 from suite.measure import Comparison, Section, Table, in_turn
@@ -35,19 +36,9 @@ class Stage:
     def ours(self) -> float:
         """The final objective of airpass."""
         options = self.options
-        found = cg.minimise(
-            self.re,
-            self.im,
-            cg.SATURATING,
-            np.ones(self.columns.shape[1]),
-            options.sharpness,
-            options.level,
-            self.start,
-            options.initial_step,
-            options.stage_iterations,
-            options.tolerance,
-        )
-        return float(found[1])
+        objective = Saturating(np.ones(self.columns.shape[1]), options.sharpness, options.level)
+        limits = cg.Limits(options.initial_step, options.stage_iterations, options.tolerance)
+        return float(cg.minimise(self.re, self.im, objective, self.start, limits).value)
 
     def theirs(self) -> float:
         """The final objective of pymanopt."""

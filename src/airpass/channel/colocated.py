@@ -37,6 +37,7 @@ class ColocatedArray:
 
     def channels(self) -> Complex:
         """G, shape (antennas, K)."""
+        # Not by `pass_uplink.response`, whose sine and cosine differ from NumPy's in the last bit.
         dx = self.positions[:, 0:1] - self.device_x
         dy = self.positions[:, 1:2] - self.device_y
         distance = np.sqrt(dx**2 + dy**2 + self.positions[:, 2:3] ** 2)

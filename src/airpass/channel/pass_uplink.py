@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from airpass.core.types import Complex, Mask, Real
-from airpass.kernels.jit import kernel
+from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import cos_sin_turns
 
 
@@ -30,20 +30,52 @@ class Field(NamedTuple):
     refractive_index: float  # i_ref
 
 
+@inlined
+def response(
+    position: float,
+    device_x: float,
+    offset_square: float,
+    amplitude: float,
+    turns_per_m: float,
+    refractive_index: float,
+) -> tuple[float, float, float]:
+    """Distance D (eq. 9) of one device to an antenna at `position`, and Re and Im of g_{k,m,n} (eq. 64)."""
+    dx = position - device_x
+    distance = math.sqrt(dx * dx + offset_square)
+    cosine, sine = cos_sin_turns(turns_per_m * (distance + refractive_index * position))
+    scale = amplitude / distance
+    return distance, scale * cosine, -scale * sine
+
+
 @kernel
 def element(
     position: float, waveguide: int, field: Field, distance: Real, term_re: Real, term_im: Real
 ) -> None:
-    """g_{k,m,n} of one antenna to every device k (eq. 64), and its distance D (eq. 9)."""
-    guided = field.refractive_index * position
+    """`response` of every device to one antenna, into `distance`, `term_re` and `term_im`."""
     offset_square = field.offset_square[waveguide]
     for k in range(field.device_x.size):
-        dx = position - field.device_x[k]
-        distance[k] = math.sqrt(dx * dx + offset_square[k])
-        cosine, sine = cos_sin_turns(field.turns_per_m * (distance[k] + guided))
-        scale = field.amplitude[k] / distance[k]
-        term_re[k] = scale * cosine
-        term_im[k] = -scale * sine
+        distance[k], term_re[k], term_im[k] = response(
+            position,
+            field.device_x[k],
+            offset_square[k],
+            field.amplitude[k],
+            field.turns_per_m,
+            field.refractive_index,
+        )
+
+
+@kernel
+def _terms(layout: Real, field: Field) -> Complex:
+    waveguides, antennas = layout.shape
+    count = field.device_x.size
+    result = np.empty((waveguides, antennas, count), np.complex128)
+    distance, term_re, term_im = np.empty(count), np.empty(count), np.empty(count)
+    for m in range(waveguides):
+        for n in range(antennas):
+            element(layout[m, n], m, field, distance, term_re, term_im)
+            for k in range(count):
+                result[m, n, k] = complex(term_re[k], term_im[k])
+    return result
 
 
 @kernel
@@ -107,10 +139,15 @@ class PassUplink:
         layout = np.ascontiguousarray(layout, dtype=np.float64)
         return _channels(layout, self.field(layout.shape[1]))
 
+    def terms(self, layout: Real) -> Complex:
+        """g_{k,m,n}, shape (M, N, K): eq. (64)."""
+        layout = np.ascontiguousarray(layout, dtype=np.float64)
+        return _terms(layout, self.field(layout.shape[1]))
+
     def derivative(self, layout: Real) -> Complex:
         """d g_{k,m}/d l_{m,n}, shape (M, N, K): eqs. (66)-(68).
 
-        Position l_{m,n} moves only waveguide m's channel, so this holds all that is not zero.
+        Position l_{m,n} affects only waveguide m's channel, so these are all nonzero entries.
         """
         layout = np.ascontiguousarray(layout, dtype=np.float64)
         return _derivative(layout, self.field(layout.shape[1]))

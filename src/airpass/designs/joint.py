@@ -1,7 +1,7 @@
 """Joint descent in antenna positions and beam: the engine of `airpass-plus`.
 
 It minimises the sum of Hill functions F of the scores of the wanted devices (see
-`airpass.optim.hill`) by two moves in turn. One antenna is tried everywhere it may go, over its
+`airpass.optim.objectives`) by two moves in turn. One antenna is tried everywhere it may go, over its
 neighbours too, the rest staying as they are, and goes where F is least. After each waveguide
 the beam follows by conjugate gradients on the sphere.
 
@@ -20,16 +20,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.channel.pass_uplink import Field, element
-from airpass.core.types import Complex, Real, Single
+from airpass.channel.pass_uplink import Field, element, response
+from airpass.core.types import Complex, Index, Real, Single
 from airpass.kernels.jit import kernel
-from airpass.kernels.math import cos_sin_turns, fma, fma_single
+from airpass.kernels.math import fma, fma_single
 from airpass.kernels.sums import lane_sum
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
+from airpass.optim.objectives import Hill
 
 REFINEMENTS = 3  # halvings of the grid step around the best grid point
-FIRST_STEP = 0.3  # of the beam's conjugate gradients
 LEAST_GAIN = 1e-9  # relative fall of F for which an antenna is moved
 TINY = np.float32(1e-12)  # scores from single precision may come out below zero
 ONE = np.float32(1.0)
@@ -46,14 +46,6 @@ class Track(NamedTuple):
     table: Single  # sqrt(Gamma)/phi_k g_k over `reference`, shape (M, K, 2, P); M = 0 if not kept
 
 
-class Goal(NamedTuple):
-    """Which objective: F over the wanted devices with power 2^doublings and `floor`."""
-
-    wanted: Real  # 1 or 0 for each device
-    doublings: int
-    floor: float  # 1: smooth count; 0: the weakest score
-
-
 @kernel
 def response_row(
     field: Field,
@@ -67,16 +59,14 @@ def response_row(
 ) -> None:
     """scale g_k on the grid points first, first+1, ..."""
     x = field.device_x[device]
-    offset = field.offset_square[waveguide, device]
+    offset_square = field.offset_square[waveguide, device]
     amplitude = scale * field.amplitude[device]
     for p in range(out_re.size):
-        place = (first + p) * step
-        dx = place - x
-        distance = np.sqrt(dx * dx + offset)
-        cosine, sine = cos_sin_turns(field.turns_per_m * (distance + field.refractive_index * place))
-        size = amplitude / distance
-        out_re[p] = np.float32(size * cosine)
-        out_im[p] = np.float32(-size * sine)
+        _, re, im = response(
+            (first + p) * step, x, offset_square, amplitude, field.turns_per_m, field.refractive_index
+        )
+        out_re[p] = np.float32(re)
+        out_im[p] = np.float32(im)
 
 
 @kernel
@@ -120,60 +110,219 @@ def _add_terms(
         total[p] += ONE / (floor + z)
 
 
+class _Task(NamedTuple):
+    """What stays the same during a sweep."""
+
+    field: Field
+    scale: Real  # sqrt(Gamma)/phi_k, shape (K,)
+    track: Track
+    goal: Hill
+    unit: float  # factor of the scores in F
+
+
+class _Workspace(NamedTuple):
+    """Arrays that a sweep works in."""
+
+    sums_re: Real  # m^H h_k over all antennas, shape (K,)
+    sums_im: Real
+    rest_re: Real  # the same without the antenna that is moved
+    rest_im: Real
+    scratch: Real  # shape (5, K)
+    total: Single  # F with the antenna at every grid point, shape (P,)
+    row: Single  # one device's responses, if the table is not kept; shape (2, P)
+    low: Real  # ends of the free stretches in metres, shape (N,)
+    high: Real
+    first: Index  # and their first and last grid points
+    last: Index
+
+
+@kernel
+def _new_workspace(count: int, antennas: int, track: Track) -> _Workspace:
+    return _Workspace(
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.empty(count),
+        np.empty((5, count)),
+        np.empty(track.points, np.float32),
+        np.empty((2, 1 if track.table.shape[0] > 0 else track.points), np.float32),
+        np.empty(antennas),
+        np.empty(antennas),
+        np.empty(antennas, np.int64),
+        np.empty(antennas, np.int64),
+    )
+
+
 @kernel
 def _sum_waveguide(
-    layout: Real, waveguide: int, field: Field, scale: Real, re: Real, im: Real, work: Real
+    layout: Real, waveguide: int, field: Field, scale: Real, re: Real, im: Real, scratch: Real
 ) -> None:
     """sqrt(Gamma)/phi_k g_{k,m} of one waveguide, into re[m] and im[m]."""
     re[waveguide] = 0.0
     im[waveguide] = 0.0
     for n in range(layout.shape[1]):
-        element(layout[waveguide, n], waveguide, field, work[0], work[1], work[2])
+        element(layout[waveguide, n], waveguide, field, scratch[0], scratch[1], scratch[2])
         for k in range(scale.size):
-            re[waveguide, k] += scale[k] * work[1, k]
-            im[waveguide, k] += scale[k] * work[2, k]
+            re[waveguide, k] += scale[k] * scratch[1, k]
+            im[waveguide, k] += scale[k] * scratch[2, k]
 
 
 @kernel
-def _value(re: Real, im: Real, unit: float, goal: Goal, work: Real) -> float:
+def _value(re: Real, im: Real, unit: float, goal: Hill, scratch: Real) -> float:
     """F in double precision, of scores in units of `unit`."""
     for k in range(re.size):
         z = max((re[k] * re[k] + im[k] * im[k]) * unit, 1e-150)
-        work[k] = z
+        scratch[k] = z
     for _ in range(goal.doublings):
         for k in range(re.size):
-            work[k] = max(work[k] * work[k], 1e-150)
+            scratch[k] = max(scratch[k] * scratch[k], 1e-150)
     for k in range(re.size):
-        work[k] = goal.wanted[k] / (goal.floor + work[k])
-    return lane_sum(work)
+        scratch[k] = goal.counted[k] / (goal.floor + scratch[k])
+    return lane_sum(scratch)
 
 
 @kernel
-def _value_at(
-    place: float,
-    waveguide: int,
-    x: float,
-    y: float,
-    field: Field,
-    scale: Real,
-    rest_re: Real,
-    rest_im: Real,
-    unit: float,
-    goal: Goal,
-    work: Real,
-) -> float:
-    """F with one antenna at `place` and the others' sum in rest_re, rest_im; leaves all sums in work[3:5]."""
-    element(place, waveguide, field, work[0], work[1], work[2])
+def _value_at(place: float, waveguide: int, weight: complex, task: _Task, workspace: _Workspace) -> float:
+    """F with the antenna that is moved at `place`; leaves the sums over all antennas in scratch[3:5]."""
+    scratch, scale = workspace.scratch, task.scale
+    x, y = weight.real, weight.imag
+    element(place, waveguide, task.field, scratch[0], scratch[1], scratch[2])
     for k in range(scale.size):
-        work[3, k] = rest_re[k] + scale[k] * fma(x, work[1, k], y * work[2, k])
-        work[4, k] = rest_im[k] + scale[k] * fma(x, work[2, k], -(y * work[1, k]))
-    return _value(work[3], work[4], unit, goal, work[0])
+        scratch[3, k] = workspace.rest_re[k] + scale[k] * fma(x, scratch[1, k], y * scratch[2, k])
+        scratch[4, k] = workspace.rest_im[k] + scale[k] * fma(x, scratch[2, k], -(y * scratch[1, k]))
+    return _value(scratch[3], scratch[4], task.unit, task.goal, scratch[0])
 
 
 @kernel
-def _put(layout: Real, waveguide: int, antenna: int, place: float) -> None:
+def _unit(scores: Real, goal: Hill) -> float:
+    """The factor of the scores that keeps high powers within range.
+
+    With floor = 0 the weakest wanted score becomes one, which only changes F by a factor. With
+    floor = 1 that is done only if all are above one: the count cannot improve then.
+    """
+    weakest = np.inf
+    for k in range(scores.size):
+        if goal.counted[k] > 0.0:
+            weakest = min(weakest, scores[k])
+    return 1.0 / max(weakest, goal.floor, 1e-100)
+
+
+@kernel
+def _find(row: Real, place: float) -> int:
+    """Index of the antenna at `place`."""
+    n = 0
+    while n < row.size - 1 and row[n] != place:
+        n += 1
+    return n
+
+
+@kernel
+def _free_stretches(
+    row: Real, antenna: int, across: bool, length: float, track: Track, workspace: _Workspace
+) -> int:
+    """Stretches of a waveguide that one antenna may move to, with the grid points there; their number."""
+    low, high, first, last = workspace.low, workspace.high, workspace.first, workspace.last
+    spans = 0
+    for g in range(0 if across else antenna, row.size if across else antenna + 1):
+        left = g - 1 if g - 1 < antenna else g
+        right = g if g < antenna else g + 1
+        low[spans] = row[left] + track.min_gap if g > 0 else 0.0
+        high[spans] = row[right] - track.min_gap if g < row.size - 1 else length
+        first[spans] = int(np.ceil(low[spans] / track.step))
+        if spans > 0:  # with a least gap of zero two stretches may share a point
+            first[spans] = max(first[spans], last[spans - 1] + 1)
+        last[spans] = min(int(np.floor(high[spans] / track.step)), track.points - 1)
+        if first[spans] <= last[spans]:
+            spans += 1
+    return spans
+
+
+@kernel
+def _remove(place: float, waveguide: int, weight: complex, task: _Task, workspace: _Workspace) -> None:
+    """The sums without the antenna at `place`, into rest_re and rest_im."""
+    scratch, scale = workspace.scratch, task.scale
+    x, y = weight.real, weight.imag
+    element(place, waveguide, task.field, scratch[0], scratch[1], scratch[2])
+    for k in range(scale.size):
+        workspace.rest_re[k] = workspace.sums_re[k] - scale[k] * fma(x, scratch[1, k], y * scratch[2, k])
+        workspace.rest_im[k] = workspace.sums_im[k] - scale[k] * fma(x, scratch[2, k], -(y * scratch[1, k]))
+
+
+@kernel
+def _scan(waveguide: int, weight: complex, spans: int, task: _Task, workspace: _Workspace) -> int:
+    """F in single precision at every grid point of the free stretches, into `total`; their number."""
+    goal, track, total = task.goal, task.track, workspace.total
+    first, last = workspace.first, workspace.last
+    x, y = weight.real, weight.imag
+    twice = 2.0 * task.unit * track.reference
+    square = np.float32(task.unit * (np.sqrt(x * x + y * y) * track.reference) ** 2)
+    tried = 0
+    for g in range(spans):
+        total[first[g] : last[g] + 1] = 0.0
+        tried += last[g] + 1 - first[g]
+    for k in range(task.scale.size):
+        if goal.counted[k] == 0.0:
+            continue
+        rest_re, rest_im = workspace.rest_re[k], workspace.rest_im[k]
+        for g in range(spans):
+            begin, end = first[g], last[g] + 1
+            if track.table.shape[0] > 0:
+                row_re = track.table[waveguide, k, 0, begin:end]
+                row_im = track.table[waveguide, k, 1, begin:end]
+            else:
+                row_re = workspace.row[0, : end - begin]
+                row_im = workspace.row[1, : end - begin]
+                scale = task.scale[k] / track.reference
+                response_row(task.field, waveguide, k, scale, track.step, begin, row_re, row_im)
+            _add_terms(
+                total[begin:end],
+                row_re,
+                row_im,
+                np.float32(task.unit * (rest_re * rest_re + rest_im * rest_im)),
+                np.float32(twice * (rest_re * x - rest_im * y)),
+                np.float32(twice * (rest_re * y + rest_im * x)),
+                square,
+                goal.doublings,
+                np.float32(goal.floor),
+            )
+    return tried
+
+
+@kernel
+def _lowest(spans: int, value: float, workspace: _Workspace) -> tuple[int, int]:
+    """The grid point with the lowest F below `value`, and its stretch; -1 if there is none."""
+    best = np.float32(value)
+    chosen, span = -1, 0
+    for g in range(spans):
+        for p in range(workspace.first[g], workspace.last[g] + 1):
+            if workspace.total[p] < best:
+                best, chosen, span = workspace.total[p], p, g
+    return chosen, span
+
+
+@kernel
+def _refine(
+    place: float, span: int, waveguide: int, weight: complex, task: _Task, workspace: _Workspace
+) -> tuple[float, float]:
+    """The best place around a grid point in double precision, and F there."""
+    low, high = workspace.low[span], workspace.high[span]
+    lowest = _value_at(place, waveguide, weight, task, workspace)
+    nudge = 0.5 * task.track.step
+    for _ in range(REFINEMENTS):
+        centre = place
+        for side in (-1.0, 1.0):
+            trial = min(max(centre + side * nudge, low), high)
+            there = _value_at(trial, waveguide, weight, task, workspace)
+            if there < lowest:
+                lowest = there
+                place = trial
+        nudge *= 0.5
+    return place, lowest
+
+
+@kernel
+def _put(row: Real, antenna: int, place: float) -> None:
     """Move one antenna, keeping the waveguide's positions in order."""
-    row = layout[waveguide]
     j = antenna
     while j > 0 and row[j - 1] > place:
         row[j] = row[j - 1]
@@ -185,17 +334,29 @@ def _put(layout: Real, waveguide: int, antenna: int, place: float) -> None:
 
 
 @kernel
-def _unit(scores: Real, goal: Goal) -> float:
-    """What scores are multiplied by, so that high powers stay within range.
-
-    With floor = 0 the weakest wanted one becomes one, which only changes F by a factor. With
-    floor = 1 that is done only if all are above one: the count has then nothing left to gain.
-    """
-    weakest = np.inf
-    for k in range(scores.size):
-        if goal.wanted[k] > 0.0:
-            weakest = min(weakest, scores[k])
-    return 1.0 / max(weakest, goal.floor, 1e-100)
+def _move_antennas(
+    row: Real, waveguide: int, weight: complex, across: bool, value: float, task: _Task, workspace: _Workspace
+) -> int:
+    """Move every antenna of one waveguide once, in `row` and in the sums; the number of places tried."""
+    tried = 0
+    for stood in row.copy():
+        # Other antennas may have passed it since: it is identified by its position.
+        n = _find(row, stood)
+        spans = _free_stretches(row, n, across, task.track.lengths[waveguide], task.track, workspace)
+        if spans == 0:
+            continue
+        _remove(stood, waveguide, weight, task, workspace)
+        tried += _scan(waveguide, weight, spans, task, workspace)
+        chosen, span = _lowest(spans, value, workspace)
+        if chosen < 0:
+            continue
+        place, lowest = _refine(chosen * task.track.step, span, waveguide, weight, task, workspace)
+        if lowest < value * (1.0 - LEAST_GAIN):
+            value = _value_at(place, waveguide, weight, task, workspace)
+            workspace.sums_re[:] = workspace.scratch[3]
+            workspace.sums_im[:] = workspace.scratch[4]
+            _put(row, n, place)
+    return tried
 
 
 @kernel
@@ -205,154 +366,65 @@ def sweep(
     field: Field,
     scale: Real,
     track: Track,
-    goal: Goal,
+    goal: Hill,
     across: bool,
     first_waveguide: int,
     turns: int,
-    beam_iterations: int,
-    beam_tolerance: float,
+    limits: cg.Limits,
 ) -> tuple[Real, Complex, Real, float, float, int]:
-    """Every antenna of `turns` waveguides once: layout, beam, scores, F before and after, places tried.
+    """Move every antenna of some waveguides once; F never rises.
 
-    `scale` is sqrt(Gamma)/phi_k. Antennas may pass their neighbours if `across`. F never rises.
+    Parameters
+    ----------
+    start_layout, start_beam
+        Positions in metres, shape (M, N), and the beam, shape (M,).
+    field
+        The uplink.
+    scale
+        sqrt(Gamma)/phi_k, shape (K,).
+    track
+        Where antennas may be, and the table of responses.
+    goal
+        F; `counted` is 1 for wanted devices and 0 for others.
+    across
+        Whether antennas may pass their neighbours.
+    first_waveguide, turns
+        The first waveguide, and how many of them in turn.
+    limits
+        Of the beam's conjugate gradients, before each waveguide and at the end.
+
+    Returns
+    -------
+    Layout, beam, scores, F before and after, and the number of places tried.
     """
     waveguides, antennas = start_layout.shape
-    count = scale.size
     layout = start_layout.copy()
-    channels_re = np.empty((waveguides, count))
-    channels_im = np.empty((waveguides, count))
-    sums_re = np.empty(count)
-    sums_im = np.empty(count)
-    rest_re = np.empty(count)
-    rest_im = np.empty(count)
-    work = np.empty((5, count))
-    total = np.empty(track.points, np.float32)
-    kept = track.table.shape[0] > 0
-    spare = np.empty((2, 1 if kept else track.points), np.float32)
-    standing = np.empty(antennas)
-    low = np.empty(antennas)
-    high = np.empty(antennas)
-    first = np.empty(antennas, np.int64)
-    last = np.empty(antennas, np.int64)
-    tried = 0
-    begin = 0
-    end = 0
-
+    channels_re = np.empty((waveguides, scale.size))
+    channels_im = np.empty((waveguides, scale.size))
+    workspace = _new_workspace(scale.size, antennas, track)
+    sums_re, sums_im, scratch = workspace.sums_re, workspace.sums_im, workspace.scratch
     for m in range(waveguides):
-        _sum_waveguide(layout, m, field, scale, channels_re, channels_im, work)
+        _sum_waveguide(layout, m, field, scale, channels_re, channels_im, scratch)
     unit = _unit(projections.squares(channels_re, channels_im, start_beam), goal)
+    task = _Task(field, scale, track, goal, unit)
     # The beam's conjugate gradients see the channels in the same unit as the antennas.
     root = np.sqrt(unit)
     beam = start_beam
-    value = 0.0
     projections.projections(channels_re, channels_im, beam, sums_re, sums_im)
-    before = _value(sums_re, sums_im, unit, goal, work[0])
-    for turn in range(turns + 1):
-        beam, value, _, _, _ = cg.minimise(
-            channels_re * root,
-            channels_im * root,
-            cg.HILL,
-            goal.wanted,
-            float(goal.doublings),
-            goal.floor,
-            beam,
-            FIRST_STEP,
-            beam_iterations,
-            beam_tolerance,
-        )
-        if turn == turns:
-            break
+    before = _value(sums_re, sums_im, unit, goal, scratch[0])
+    tried = 0
+    for turn in range(turns):
+        found = cg.minimise(channels_re * root, channels_im * root, goal, beam, limits)
+        beam = found.point
         m = (first_waveguide + turn) % waveguides
-        projections.projections(channels_re, channels_im, beam, sums_re, sums_im)
-        for k in range(count):
-            sums_im[k] = -sums_im[k]  # m^H h, not h^H m
-        x = beam[m].real
-        y = beam[m].imag
-        reach = np.sqrt(x * x + y * y)
-        if reach == 0.0:
+        weight = beam[m]
+        if weight.real * weight.real + weight.imag * weight.imag == 0.0:
             continue
-        twice = 2.0 * unit * track.reference
-        square = np.float32(unit * (reach * track.reference) ** 2)
-        standing[:] = layout[m]
-        for stood in standing:
-            # Antennas may have passed it since: it is known by where it stood.
-            n = 0
-            while n < antennas - 1 and layout[m, n] != stood:
-                n += 1
-            # The stretches of waveguide that are free for this antenna, and the grid points there.
-            spans = 0
-            for g in range(0 if across else n, antennas if across else n + 1):
-                left = g - 1 if g - 1 < n else g
-                right = g if g < n else g + 1
-                low[spans] = layout[m, left] + track.min_gap if g > 0 else 0.0
-                high[spans] = layout[m, right] - track.min_gap if g < antennas - 1 else track.lengths[m]
-                first[spans] = int(np.ceil(low[spans] / track.step))
-                if spans > 0:  # without a least gap two stretches may meet in a point
-                    first[spans] = max(first[spans], last[spans - 1] + 1)
-                last[spans] = min(int(np.floor(high[spans] / track.step)), track.points - 1)
-                if first[spans] <= last[spans]:
-                    total[first[spans] : last[spans] + 1] = 0.0
-                    tried += last[spans] + 1 - first[spans]
-                    spans += 1
-            if spans == 0:
-                continue
-            element(layout[m, n], m, field, work[0], work[1], work[2])
-            for k in range(count):
-                rest_re[k] = sums_re[k] - scale[k] * fma(x, work[1, k], y * work[2, k])
-                rest_im[k] = sums_im[k] - scale[k] * fma(x, work[2, k], -(y * work[1, k]))
-            for k in range(count):
-                if goal.wanted[k] == 0.0:
-                    continue
-                for g in range(spans):
-                    begin = first[g]
-                    end = last[g] + 1
-                    if kept:
-                        row_re = track.table[m, k, 0, begin:end]
-                        row_im = track.table[m, k, 1, begin:end]
-                    else:
-                        row_re = spare[0, : end - begin]
-                        row_im = spare[1, : end - begin]
-                        response_row(
-                            field, m, k, scale[k] / track.reference, track.step, begin, row_re, row_im
-                        )
-                    _add_terms(
-                        total[begin:end],
-                        row_re,
-                        row_im,
-                        np.float32(unit * (rest_re[k] * rest_re[k] + rest_im[k] * rest_im[k])),
-                        np.float32(twice * (rest_re[k] * x - rest_im[k] * y)),
-                        np.float32(twice * (rest_re[k] * y + rest_im[k] * x)),
-                        square,
-                        goal.doublings,
-                        np.float32(goal.floor),
-                    )
-            best = np.float32(value)
-            chosen = -1
-            span = 0
-            for g in range(spans):
-                for p in range(first[g], last[g] + 1):
-                    if total[p] < best:
-                        best = total[p]
-                        chosen = p
-                        span = g
-            if chosen < 0:
-                continue
-            place = chosen * track.step
-            lowest = _value_at(place, m, x, y, field, scale, rest_re, rest_im, unit, goal, work)
-            nudge = 0.5 * track.step
-            for _ in range(REFINEMENTS):
-                centre = place
-                for side in (-1.0, 1.0):
-                    trial = min(max(centre + side * nudge, low[span]), high[span])
-                    there = _value_at(trial, m, x, y, field, scale, rest_re, rest_im, unit, goal, work)
-                    if there < lowest:
-                        lowest = there
-                        place = trial
-                nudge *= 0.5
-            if lowest < value * (1.0 - LEAST_GAIN):
-                value = _value_at(place, m, x, y, field, scale, rest_re, rest_im, unit, goal, work)
-                sums_re[:] = work[3]
-                sums_im[:] = work[4]
-                _put(layout, m, n, place)
-        _sum_waveguide(layout, m, field, scale, channels_re, channels_im, work)
-    return layout, beam, projections.squares(channels_re, channels_im, beam), before, value, tried
+        projections.projections(channels_re, channels_im, beam, sums_re, sums_im)
+        for k in range(scale.size):
+            sums_im[k] = -sums_im[k]  # m^H h, not h^H m
+        tried += _move_antennas(layout[m], m, weight, across, found.value, task, workspace)
+        _sum_waveguide(layout, m, field, scale, channels_re, channels_im, scratch)
+    found = cg.minimise(channels_re * root, channels_im * root, goal, beam, limits)
+    scores = projections.squares(channels_re, channels_im, found.point)
+    return layout, found.point, scores, before, found.value, tried

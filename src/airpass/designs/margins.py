@@ -1,4 +1,4 @@
-"""Scores that a design must reach to stay above the threshold under antenna position errors."""
+"""Scores to aim at so that devices stay above the threshold under antenna position errors."""
 
 from statistics import NormalDist
 
@@ -7,11 +7,11 @@ import numpy as np
 from airpass.core.types import Complex, Real
 from airpass.scenario import Scenario
 
-AVERAGED_PLACES = 200  # per waveguide, for averages over unknown layouts
+AVERAGED_PLACES = 200  # along each waveguide, where beam and layout are not known yet
 
 
 def margins(scenario: Scenario, tolerance_mm: float, confidence: float) -> Real:
-    """Score per device that stays above one under position errors, before a layout is known.
+    """The score to aim at, per device, so that it stays above one under position errors.
 
     Normal errors of standard deviation s turn the terms a_i of u = sum_i a_i by normal angles of
     standard deviation sigma = s kappa (dD/dl + i_ref). The sum keeps exp(-sigma^2/2) u in the
@@ -42,25 +42,22 @@ def margins(scenario: Scenario, tolerance_mm: float, confidence: float) -> Real:
 def exact_margins(
     scenario: Scenario, layout: Real, beam: Complex, tolerance_mm: float, confidence: float
 ) -> Real:
-    """The same for a layout and a beam that are known.
+    """The same for a given layout and beam.
 
     A term a e^{j phi} of the sum, turned by a normal angle phi of variance sigma^2, keeps
     e^{-sigma^2/2} a, and has variance |a|^2 (1 - e^{-sigma^2})(1 - e^{-sigma^2} cos 2 psi)/2 along
     the sum, psi being the angle between the two.
     """
-    field = scenario.uplink.field(scenario.receiver.antennas)
-    dx = layout[:, :, None] - field.device_x
-    distance = np.sqrt(dx**2 + field.offset_square[:, None, :])
-    turns = field.turns_per_m * (distance + field.refractive_index * layout[:, :, None])
+    antenna_terms = scenario.uplink.terms(layout)
     scale = np.sqrt(scenario.budget) / scenario.weights
-    terms = np.conj(beam)[:, None, None] * scale * field.amplitude / distance * np.exp(-2j * np.pi * turns)
+    terms = np.conj(beam)[:, None, None] * scale * antenna_terms
     whole = terms.sum(axis=(0, 1))
-    error = 1e-3 * tolerance_mm * 2.0 * np.pi * field.turns_per_m
-    kept = np.exp(-((error * (dx / distance + field.refractive_index)) ** 2))
+    angle_per_m = (scenario.uplink.derivative(layout) / antenna_terms).imag  # -kappa (dD/dl + i_ref)
+    kept = np.exp(-((1e-3 * tolerance_mm * angle_per_m) ** 2))
     shrunk = np.abs((np.sqrt(kept) * terms).sum(axis=(0, 1)))
     twice_angle = (terms / whole) ** 2 / np.abs(terms / whole) ** 2
     variance = (0.5 * np.abs(terms) ** 2 * (1.0 - kept) * (1.0 - kept * twice_angle.real)).sum(axis=(0, 1))
-    # The score at which the mean less so many deviations is one, if all grow with the score alike.
+    # The score at which mean - quantile * deviation is one, if all three grow in proportion to the score.
     quantile = NormalDist().inv_cdf(confidence)
     result: Real = ((1.0 + quantile * np.sqrt(variance)) * np.abs(whole) / np.maximum(shrunk, 1e-9)) ** 2
     return np.maximum(result, 1.0)

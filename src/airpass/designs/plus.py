@@ -2,7 +2,7 @@
 
 The paper alternates: HRMC counts devices with the antennas fixed, HAGO moves antennas for the
 devices it has. Here both moves lower one function of the scores, in which other devices can
-still come in (see `airpass.designs.joint` for the moves, `airpass.optim.hill` for the function).
+still come in (see `airpass.designs.joint` for the moves, `airpass.optim.objectives` for the function).
 
     anneal   all devices wanted, smooth count, p = 1, 2, 4: the sharper, the closer to the count
     grow     want the selected devices and the best of the others, and raise the weakest of
@@ -32,10 +32,11 @@ from airpass.core.registry import Report, threads_field
 from airpass.core.threads import processors
 from airpass.core.types import Complex, Mask, Real
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
-from airpass.designs.joint import FIRST_STEP, Goal, Track, response_table, sweep
+from airpass.designs.joint import Track, response_table, sweep
 from airpass.designs.margins import exact_margins, margins
 from airpass.geometry.hago import Hago
 from airpass.optim import conjugate_gradient as cg
+from airpass.optim.objectives import Hill, Softmin
 from airpass.scenario import Scenario, Weighting
 from airpass.selection.base import dominant_eigenvector
 from airpass.selection.hrmc_plus import HrmcPlus
@@ -50,9 +51,8 @@ POLISH = (3, 5, 6)
 SWEEPS = {"anneal": 10, "grow": 3, "polish": 10}
 SWEEP_TOLERANCE = 1e-2  # relative fall of the objective in a sweep that ends a descent
 KICKED = 2  # waveguides laid anew in a kick
-BEAM_ITERATIONS = 30  # of conjugate gradients after each waveguide
-BEAM_TOLERANCE = 1e-4
-CONSOLIDATION_ITERATIONS = 200
+BEAM_LIMITS = cg.Limits(first_step=0.3, max_iterations=30, tolerance=1e-4)  # after each waveguide
+CONSOLIDATION_LIMITS = cg.Limits(first_step=0.3, max_iterations=200, tolerance=1e-7)  # of the last beam
 CONSOLIDATION = (0.02, 0.005, 0.001)  # temperatures of the last beam, over the weakest score
 
 ENTRIES_PER_CALL = 10**9  # places times devices between two looks at the clock: some 0.3 s
@@ -61,8 +61,8 @@ MOST_POINTS = 2**16  # of a waveguide's grid; at shorter wavelengths the grid is
 
 
 @dataclass(frozen=True, eq=False)
-class _Room:
-    """What all chains share: the scenario as kernels take it."""
+class _Problem:
+    """The scenario as kernels take it, shared by all chains."""
 
     scenario: Scenario  # with weights that ask for the margins: within the search, these are the scores
     margins: Real  # score to aim at, for each device
@@ -72,7 +72,7 @@ class _Room:
     turns: int  # waveguides that are swept before the clock is looked at
 
     @classmethod
-    def of(cls, scenario: Scenario, options: "AirpassPlus", aims: Real) -> "_Room":
+    def of(cls, scenario: Scenario, options: "AirpassPlus", aims: Real) -> "_Problem":
         asking = replace(
             scenario,
             devices=replace(scenario.devices, samples=scenario.weights * np.sqrt(aims)),
@@ -138,7 +138,7 @@ class _Chain:
 
     def __init__(
         self,
-        room: _Room,
+        problem: _Problem,
         options: "AirpassPlus",
         seed: int,
         index: int,
@@ -147,7 +147,7 @@ class _Chain:
         watch: OnStep,
         report: Report,
     ) -> None:
-        self.room = room
+        self.problem = problem
         self.options = options
         self.kicks = EFFORTS[options.effort][1] if options.kicks is None else options.kicks
         self.seed = seed
@@ -161,7 +161,7 @@ class _Chain:
         self.timed_out = False
         layout = start
         if layout is None:
-            scenario = room.scenario
+            scenario = problem.scenario
             layout = scenario.uniform_layout() if index == 0 else scenario.random_layout(self.rng(0))
         self.best = self.at(layout)
 
@@ -169,7 +169,7 @@ class _Chain:
         return stream(self.seed, Purpose.JOINT, self.index, trial)
 
     def effective(self, layout: Real) -> Complex:
-        scenario = self.room.scenario
+        scenario = self.problem.scenario
         channels = scenario.uplink.channels(layout)
         return aircomp.effective_channels(channels, scenario.weights, scenario.budget)
 
@@ -181,8 +181,8 @@ class _Chain:
         return _Found(layout, beam, aircomp.scores(beam, effective))
 
     def note(self, phase: str, found: _Found) -> None:
-        """Append to the trace and call `watch`."""
-        count, weakest = aircomp.rank(found.scores * self.room.margins)
+        """Append a step to the trace, and pass it to the callbacks."""
+        count, weakest = aircomp.rank(found.scores * self.problem.margins)
         better = not self.trace or found.rank > max(reached for _, reached in self.trace)
         step = Step(len(self.trace), count, weakest, self.clock.seconds, better, phase)
         self.trace.append((step, found.rank))
@@ -202,7 +202,7 @@ class _Chain:
                 self.grow(self.best, " from the layout given")
             self.grow(self.annealed(found, ""), "")
             for kick in range(1, self.kicks + 1):
-                if self.best.rank[0] == self.room.scale.size:
+                if self.best.rank[0] == self.problem.scale.size:
                     break
                 self.kick(kick)
         except _TimeUp:
@@ -220,7 +220,7 @@ class _Chain:
         random = self.rng(number)
         layout = self.best.layout.copy()
         picked = random.permutation(len(layout))[:KICKED]
-        layout[picked] = self.room.scenario.random_layout(random)[picked]
+        layout[picked] = self.problem.scenario.random_layout(random)[picked]
         label = f" after kick {number}"
         self.grow(self.annealed(self.at(layout, self.best.beam), label), label)
 
@@ -267,44 +267,38 @@ class _Chain:
 
     def consolidate(self, chosen: Mask) -> None:
         """The last percent of the weakest score: HAGO, then HRMC's beam for the worst case."""
-        scenario = self.room.scenario
+        scenario = self.problem.scenario
         moved = Hago().move(scenario, self.best.layout, self.best.beam, chosen, self.rng(0))
         self.keep(self.at(moved.layout, self.best.beam))
         wanted = self.effective(self.best.layout)[:, chosen]
         for temperature in CONSOLIDATION:
-            beam, *_ = cg.minimise(
+            found = cg.minimise(
                 np.ascontiguousarray(wanted.real),
                 np.ascontiguousarray(wanted.imag),
-                cg.SOFTMIN,
-                np.ones(wanted.shape[1]),
-                0.0,
-                temperature * float(self.best.scores[chosen].min()),
+                Softmin(temperature * float(self.best.scores[chosen].min())),
                 self.best.beam,
-                FIRST_STEP,
-                CONSOLIDATION_ITERATIONS,
-                1e-7,
+                CONSOLIDATION_LIMITS,
             )
-            self.keep(self.at(self.best.layout, beam))
+            self.keep(self.at(self.best.layout, found.point))
 
     def descend(self, found: _Found, wanted: Mask, doublings: int, floor: float, phase: str) -> _Found:
         """Sweeps until they no longer pay; to grow, until all wanted devices are in."""
-        goal = Goal(wanted.astype(np.float64), doublings, floor)
+        goal = Hill(wanted.astype(np.float64), doublings, floor)
         for number in range(SWEEPS[phase]):
             left = 1.0  # share of the objective that the sweep leaves
-            for first in range(0, len(found.layout), self.room.turns):
+            for first in range(0, len(found.layout), self.problem.turns):
                 self.clock.look()
                 layout, beam, scores, before, after, tried = sweep(
                     found.layout,
                     found.beam,
-                    self.room.field,
-                    self.room.scale,
-                    self.room.track,
+                    self.problem.field,
+                    self.problem.scale,
+                    self.problem.track,
                     goal,
                     self.options.across,
                     number + first,
-                    min(self.room.turns, len(found.layout) - first),
-                    BEAM_ITERATIONS,
-                    BEAM_TOLERANCE,
+                    min(self.problem.turns, len(found.layout) - first),
+                    BEAM_LIMITS,
                 )
                 found = _Found(layout, beam, scores)
                 self.keep(found)
@@ -319,7 +313,7 @@ class _Chain:
 
 
 def _ignore(step: Step) -> None:
-    """Discard a step."""
+    """The callback if none is given."""
 
 
 def _merged(chains: Sequence[_Chain]) -> tuple[Step, ...]:
@@ -376,18 +370,18 @@ class AirpassPlus(DesignMethod):
         """All chains; the best of them."""
         began = time.perf_counter()
         aims = margins(scenario, self.tolerance_mm, self.confidence)
-        room = _Room.of(scenario, self, aims)
+        problem = _Problem.of(scenario, self, aims)
         count = self.starts or EFFORTS[self.effort][0]
         stop = threading.Event()
 
-        def chain(index: int, room: _Room, options: "AirpassPlus", watch: OnStep) -> _Chain:
+        def chain(index: int, problem: _Problem, options: AirpassPlus, watch: OnStep) -> _Chain:
             clock = _Clock(self.time_limit_s, began, stop)
             given = start if index == 0 else None
-            return _Chain(room, options, seed, index, clock, given, watch, report).run()
+            return _Chain(problem, options, seed, index, clock, given, watch, report).run()
 
         if self.tolerance_mm > 0.0:
             # The margins so far are those of an average layout; a first design shows how it really is.
-            first = chain(0, room, replace(self, kicks=0, polish=False), _ignore)
+            first = chain(0, problem, replace(self, kicks=0, polish=False), _ignore)
             found = exact_margins(
                 scenario, first.best.layout, first.best.beam, self.tolerance_mm, self.confidence
             )
@@ -395,13 +389,15 @@ class AirpassPlus(DesignMethod):
             if chosen.any():
                 # Of devices that are not in, the beam and the layout know nothing: scale theirs alike.
                 typical = float(np.median(found[chosen] / aims[chosen]))
-                room = _Room.of(scenario, self, np.maximum(np.where(chosen, found, typical * aims), 1.0))
+                problem = _Problem.of(
+                    scenario, self, np.maximum(np.where(chosen, found, typical * aims), 1.0)
+                )
         # A single chain can be watched live; several would come in no fixed order.
         watch = on_step if count == 1 else _ignore
         threads = self.threads or processors()
         with ThreadPoolExecutor(min(threads, count)) as pool:
             try:
-                done = list(pool.map(lambda index: chain(index, room, self, watch), range(count)))
+                done = list(pool.map(lambda index: chain(index, problem, self, watch), range(count)))
             except BaseException:  # Ctrl-C: do not wait for chains that may take minutes
                 stop.set()
                 raise

@@ -31,15 +31,26 @@ from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma
 from airpass.kernels.sums import lane_sum
 from airpass.optim import line_search
+from airpass.optim.objectives import softmin
 from airpass.optim.schedules import shrink
-from airpass.optim.softmin import softmin
 from airpass.scenario import Scenario
 
 UNITS = ("score", "gain")
 
 
+class Parameters(NamedTuple):
+    """The options as the kernel takes them; see `HagoOptions`."""
+
+    temperature: float
+    decay: float
+    temperature_min: float
+    initial_step: float
+    max_iterations: int
+    tolerance: float
+
+
 class Workspace(NamedTuple):
-    """What an evaluation leaves behind for the gradient."""
+    """Results of `gains` that the gradient needs, and a scratch array."""
 
     distance: Real  # D of every antenna to every device, shape (M, N, K)
     term_re: Real  # g_{k,m,n}
@@ -50,8 +61,8 @@ class Workspace(NamedTuple):
 
 
 @kernel
-def workspace(waveguides: int, antennas: int, count: int) -> Workspace:
-    """Room for one evaluation."""
+def new_workspace(waveguides: int, antennas: int, count: int) -> Workspace:
+    """Allocate a workspace."""
     shape = (waveguides, antennas, count)
     return Workspace(
         np.empty(shape),
@@ -64,30 +75,30 @@ def workspace(waveguides: int, antennas: int, count: int) -> Workspace:
 
 
 @kernel
-def gains(layout: Real, beam: Complex, field: Field, work: Workspace) -> None:
+def gains(layout: Real, beam: Complex, field: Field, workspace: Workspace) -> None:
     """u_k(L) = m^H g_k(L), eq. (59), with every antenna's distance and term."""
-    work.gain_re[:] = 0.0
-    work.gain_im[:] = 0.0
+    workspace.gain_re[:] = 0.0
+    workspace.gain_im[:] = 0.0
     waveguides, antennas = layout.shape
     for m in range(waveguides):
         x = beam[m].real
         y = beam[m].imag
         for n in range(antennas):
-            re = work.term_re[m, n]
-            im = work.term_im[m, n]
-            element(layout[m, n], m, field, work.distance[m, n], re, im)
+            re = workspace.term_re[m, n]
+            im = workspace.term_im[m, n]
+            element(layout[m, n], m, field, workspace.distance[m, n], re, im)
             for k in range(re.size):
-                work.gain_re[k] += fma(x, re[k], y * im[k])
-                work.gain_im[k] += fma(x, im[k], -(y * re[k]))
+                workspace.gain_re[k] += fma(x, re[k], y * im[k])
+                workspace.gain_im[k] += fma(x, im[k], -(y * re[k]))
 
 
 @kernel
 def layout_gradient(
-    layout: Real, beam: Complex, field: Field, work: Workspace, pull: Real, gradient: Real
+    layout: Real, beam: Complex, field: Field, workspace: Workspace, pull: Real, gradient: Real
 ) -> None:
     """df/dl_{m,n} = 2 sum_k w~_k Re(u_k^* m_m^* dg_{k,m,n}/dl), eqs. (61), (66)-(68).
 
-    `work` is what `gains` left at the same layout.
+    `workspace` holds the results of `gains` at the same layout.
     """
     waveguides, antennas = layout.shape
     wavenumber = 2.0 * np.pi * field.turns_per_m
@@ -96,50 +107,45 @@ def layout_gradient(
         x = beam[m].real
         y = beam[m].imag
         for n in range(antennas):
-            re = work.term_re[m, n]
-            im = work.term_im[m, n]
-            distance = work.distance[m, n]
+            re = workspace.term_re[m, n]
+            im = workspace.term_im[m, n]
+            distance = workspace.distance[m, n]
             for k in range(re.size):
                 stretch = (layout[m, n] - field.device_x[k]) / distance[k]  # dD/dl
                 # v = u_k^* m_m^*, then Re(v g (-stretch/D - j kappa (stretch + i_ref)))
-                v_re = work.gain_re[k] * x - work.gain_im[k] * y
-                v_im = -work.gain_re[k] * y - work.gain_im[k] * x
+                v_re = workspace.gain_re[k] * x - workspace.gain_im[k] * y
+                v_im = -workspace.gain_re[k] * y - workspace.gain_im[k] * x
                 p_re = v_re * re[k] - v_im * im[k]
                 p_im = v_re * im[k] + v_im * re[k]
-                work.scratch[k] = pull[k] * (
+                workspace.scratch[k] = pull[k] * (
                     wavenumber * (stretch + index) * p_im - (stretch / distance[k]) * p_re
                 )
-            gradient[m, n] = 2.0 * lane_sum(work.scratch)
+            gradient[m, n] = 2.0 * lane_sum(workspace.scratch)
 
 
 @kernel
-def _levels(work: Workspace, per_weight_square: Real, levels: Real) -> None:
+def _levels(workspace: Workspace, per_weight_square: Real, levels: Real) -> None:
     for k in range(levels.size):
-        square = work.gain_re[k] * work.gain_re[k] + work.gain_im[k] * work.gain_im[k]
+        square = workspace.gain_re[k] * workspace.gain_re[k] + workspace.gain_im[k] * workspace.gain_im[k]
         levels[k] = square * per_weight_square[k]
 
 
 @kernel
 def _algorithm_2(
     raw: Real,
-    room: Real,
+    free_length: Real,
     min_gap: float,
     beam: Complex,
     field: Field,
     per_weight_square: Real,
-    temperature: float,
-    decay: float,
-    temperature_min: float,
-    initial_step: float,
-    max_iterations: int,
-    tolerance: float,
+    parameters: Parameters,
 ) -> tuple[Real, int, int]:
     """Algorithm 2 from the raw numbers `raw`: layout, iterations, channel evaluations."""
     waveguides = raw.shape[0]
     antennas = raw.shape[1] - 1
     count = field.device_x.size
     layout = np.empty((waveguides, antennas))
-    work = workspace(waveguides, antennas, count)
+    workspace = new_workspace(waveguides, antennas, count)
     levels = np.empty(count)
     pull = np.empty(count)
     by_layout = np.empty((waveguides, antennas))
@@ -147,19 +153,20 @@ def _algorithm_2(
     trial = np.empty(raw.shape)
     raw = raw.copy()  # line 1
 
-    layout_from_raw(raw, room, min_gap, layout)  # line 2
-    gains(layout, beam, field, work)
-    _levels(work, per_weight_square, levels)
+    layout_from_raw(raw, free_length, min_gap, layout)  # line 2
+    gains(layout, beam, field, workspace)
+    _levels(workspace, per_weight_square, levels)
     evaluations = 1
     iterations = 0
     idle = 0
-    step = initial_step
-    while iterations < max_iterations:  # lines 5-11
+    temperature = parameters.temperature
+    step = parameters.initial_step
+    while iterations < parameters.max_iterations:  # lines 5-11
         value = softmin(levels, temperature, pull)  # line 7
         for k in range(count):
             pull[k] *= per_weight_square[k]  # eq. (62)
-        layout_gradient(layout, beam, field, work, pull, by_layout)
-        raw_gradient(raw, room, by_layout, by_raw)
+        layout_gradient(layout, beam, field, workspace, pull, by_layout)
+        raw_gradient(raw, free_length, by_layout, by_raw)
         square = np.sum(by_raw * by_raw)
         if not square > 0.0:
             break
@@ -169,9 +176,9 @@ def _algorithm_2(
             for m in range(waveguides):
                 for i in range(antennas + 1):
                     trial[m, i] = raw[m, i] + step * by_raw[m, i]
-            layout_from_raw(trial, room, min_gap, layout)
-            gains(layout, beam, field, work)
-            _levels(work, per_weight_square, levels)
+            layout_from_raw(trial, free_length, min_gap, layout)
+            gains(layout, beam, field, workspace)
+            _levels(workspace, per_weight_square, levels)
             evaluations += 1
             higher = softmin(levels, temperature, pull)
             # The search minimises -f along the gradient, where its slope is -|grad|^2.
@@ -184,12 +191,12 @@ def _algorithm_2(
         raw[:] = trial
         step = line_search.first_trial(step)
         iterations += 1
-        coldest = temperature == temperature_min
-        temperature = shrink(temperature, decay, temperature_min)  # line 9
-        idle = idle + 1 if coldest and higher - value <= tolerance * abs(higher) else 0
+        coldest = temperature == parameters.temperature_min
+        temperature = shrink(temperature, parameters.decay, parameters.temperature_min)  # line 9
+        idle = idle + 1 if coldest and higher - value <= parameters.tolerance * abs(higher) else 0
         if idle >= 2:
             break
-    layout_from_raw(raw, room, min_gap, layout)
+    layout_from_raw(raw, free_length, min_gap, layout)
     return layout, iterations, evaluations  # line 12
 
 
@@ -230,18 +237,20 @@ class Hago(GeometryMethod):
             # The temperatures are meant for scores about one; far above, they grow with the weakest.
             unit = scenario.budget / max(1.0, scenario.budget * before)
         moved, iterations, evaluations = _algorithm_2(
-            invert(layout, receiver.room, receiver.min_gap_m),
-            receiver.room,
+            invert(layout, receiver.free_length, receiver.min_gap_m),
+            receiver.free_length,
             float(receiver.min_gap_m),
             beam,
             scenario.uplink.field(receiver.antennas, devices),
             unit / scenario.weights[devices] ** 2,
-            float(self.temperature),
-            float(self.decay),
-            float(self.temperature_min),
-            float(self.initial_step),
-            self.max_iterations,
-            float(self.tolerance),
+            Parameters(
+                temperature=float(self.temperature),
+                decay=float(self.decay),
+                temperature_min=float(self.temperature_min),
+                initial_step=float(self.initial_step),
+                max_iterations=self.max_iterations,
+                tolerance=float(self.tolerance),
+            ),
         )
         # The soft minimum may rise while the minimum itself falls.
         work = {"iterations": iterations, "evaluations": evaluations}

@@ -21,7 +21,7 @@ LOWEST_RAW = -700.0
 
 
 @kernel
-def layout_from_raw(raw: Real, room: Real, min_gap: float, layout: Real) -> None:
+def layout_from_raw(raw: Real, free_length: Real, min_gap: float, layout: Real) -> None:
     """l_{m,n} = T_m sum_{i<n} q_{m,i} + (n-1) gap, eq. (72), with q from eqs. (69), (71)."""
     for m in range(raw.shape[0]):
         total = 0.0
@@ -30,11 +30,11 @@ def layout_from_raw(raw: Real, room: Real, min_gap: float, layout: Real) -> None
         passed = 0.0
         for n in range(layout.shape[1]):
             passed += _softplus(raw[m, n])
-            layout[m, n] = room[m] * (passed / total) + n * min_gap
+            layout[m, n] = free_length[m] * (passed / total) + n * min_gap
 
 
 @kernel
-def raw_gradient(raw: Real, room: Real, layout_gradient: Real, gradient: Real) -> None:
+def raw_gradient(raw: Real, free_length: Real, layout_gradient: Real, gradient: Real) -> None:
     """Chain rule of eq. (75): from df/dl, shape (M, N), to df/du, shape (M, N+1).
 
     dl_n/du_j = T sigmoid(u_j)/R (1[j < n] - C_n), R = sum_i r_i, C_n = sum_{i<n} q_i,
@@ -53,7 +53,7 @@ def raw_gradient(raw: Real, room: Real, layout_gradient: Real, gradient: Real) -
             common += layout_gradient[m, n] * (passed / total)
             after += layout_gradient[m, n]
         for j in range(antennas + 1):
-            gradient[m, j] = room[m] * _sigmoid(raw[m, j]) / total * (after - common)
+            gradient[m, j] = free_length[m] * _sigmoid(raw[m, j]) / total * (after - common)
             if j < antennas:
                 after -= layout_gradient[m, j]
 
@@ -70,24 +70,51 @@ def _sigmoid(u: float) -> float:
     return 1.0 / (1.0 + e) if u >= 0.0 else e / (1.0 + e)
 
 
-def positions(raw: Real, room: Real, min_gap: float) -> Real:
-    """The layout, shape (M, N), of raw numbers, shape (M, N+1)."""
+def positions(raw: Real, free_length: Real, min_gap: float) -> Real:
+    """Positions of the antennas.
+
+    Parameters
+    ----------
+    raw
+        Unconstrained numbers, shape (M, N+1).
+    free_length
+        T_m in metres, shape (M,).
+    min_gap
+        Least distance of neighbours in metres.
+
+    Returns
+    -------
+    The layout in metres, shape (M, N).
+    """
     layout = np.empty((raw.shape[0], raw.shape[1] - 1))
-    layout_from_raw(np.ascontiguousarray(raw, dtype=np.float64), room, float(min_gap), layout)
+    layout_from_raw(np.ascontiguousarray(raw, dtype=np.float64), free_length, float(min_gap), layout)
     return layout
 
 
-def invert(layout: Real, room: Real, min_gap: float) -> Real:
-    """Raw numbers whose layout is `layout`, up to `SMALLEST_SHARE` at the boundary.
+def invert(layout: Real, free_length: Real, min_gap: float) -> Real:
+    """Inverse of `positions`, up to `SMALLEST_SHARE` at the boundary.
 
-    The map forgets the scale of r; it is fixed so that equal shares give u = 0.
+    The scale of r does not affect the layout; it is chosen so that equal shares give u = 0.
+
+    Parameters
+    ----------
+    layout
+        Positions in metres, shape (M, N).
+    free_length
+        T_m in metres, shape (M,).
+    min_gap
+        Least distance of neighbours in metres.
+
+    Returns
+    -------
+    Raw numbers, shape (M, N+1).
     """
     waveguides, antennas = layout.shape
     spread = layout - np.arange(antennas) * min_gap
-    edges = np.concatenate([np.zeros((waveguides, 1)), spread, room[:, None]], axis=1)
+    edges = np.concatenate([np.zeros((waveguides, 1)), spread, free_length[:, None]], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        shares = np.diff(edges, axis=1) / room[:, None]
-    shares[room == 0.0] = 1.0  # no room: every share gives the same layout
+        shares = np.diff(edges, axis=1) / free_length[:, None]
+    shares[free_length == 0.0] = 1.0  # nothing is free: every share gives the same layout
     shares = np.maximum(shares, SMALLEST_SHARE)
     shares /= shares.sum(axis=1, keepdims=True)
     r = shares * ((antennas + 1) * np.log(2.0))

@@ -8,44 +8,119 @@ and minima go through `airpass.kernels.sums`, products and additions that should
 """
 
 import hashlib
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+import numpy as np
+from numba.core.caching import FunctionCache
+from numba.core.dispatcher import Dispatcher
+from numba.core.extending import _Intrinsic
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_PACKAGE = Path(__file__).parent.parent
-_WITH_KERNELS = (
-    "kernels/*.py",
-    "optim/*.py",
-    "channel/*.py",
-    "selection/*.py",
-    "geometry/*.py",
-    "designs/*.py",
-    "learning/conv_*.py",
-    "learning/max_pool.py",
-)
 
+class _KernelCache(FunctionCache):
+    """Numba's cache, renewed when any source that was compiled in has changed.
 
-@cache
-def sources_digest() -> str:
-    """A fingerprint of every source file that holds kernels."""
-    digest = hashlib.sha256()
-    for pattern in _WITH_KERNELS:
-        for path in sorted(_PACKAGE.glob(pattern)):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+    Numba itself only looks at the file that a kernel is in: after an edit to a function that the kernel
+    calls it would go on using the old code.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        # Not earlier: a kernel may use others that come after it in its file.
+        self._cache_file._source_stamp = stamp(self._py_func)
+        return super().load_overload(sig, target_context)
 
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a kernel. Keeps the static type: kernels are type-checked as plain Python."""
     dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
-    dispatcher.enable_caching()
-    # Numba only looks at the file that a kernel is in, but compiles in what the kernel calls:
-    # after an edit to another file it would go on using the old code.
-    dispatcher._cache._cache_file._source_stamp = sources_digest()
+    dispatcher._cache = _KernelCache(function)
     return cast(Callable[P, R], dispatcher)
+
+
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """A part of kernels that is copied into those that call it.
+
+    A call counts references to every array that is passed, unless the callee calls nothing itself. For
+    arrays of a few dozen entries that takes as long as the work.
+    """
+    return cast(Callable[P, R], numba.njit(nogil=True, error_model="numpy", inline="always")(function))
+
+
+def stamp(function: FunctionType) -> str:
+    """Digest of all that is compiled into a kernel: source files, and constants by value."""
+    files, constants = sources(function)
+    digest = hashlib.sha256(repr(sorted(constants)).encode())
+    for file in sorted(files):
+        digest.update(_file_digest(file))
+    return digest.hexdigest()
+
+
+def sources(function: FunctionType) -> tuple[set[Path], set[str]]:
+    """Files that define what a kernel uses, directly or not, and its global constants as text.
+
+    Followed are functions and classes of this package and of the kernel's own, not of libraries.
+    """
+    followed = {_package(__name__), _package(function.__module__)}
+    files: set[Path] = set()
+    constants: set[str] = set()
+    seen: set[int] = set()
+    left: list[tuple[str, Any]] = [("", function)]
+    while left:
+        name, item = left.pop()
+        if isinstance(item, Dispatcher):
+            item = item.py_func
+        elif isinstance(item, _Intrinsic):
+            item = item._defn
+        if isinstance(item, FunctionType | type):
+            if id(item) not in seen and _package(item.__module__) in followed:
+                seen.add(id(item))
+                files.add(Path(cast(str, sys.modules[item.__module__].__file__)))
+                left += ((f"{item.__module__}.{used}", value) for used, value in _used(item))
+        elif isinstance(item, tuple | list):
+            left += ((name, value) for value in item)
+        elif isinstance(item, dict):
+            left += ((name, value) for value in item.values())
+        elif isinstance(item, np.ndarray):
+            constants.add(f"{name} = {item.dtype} {item.tolist()}")
+        elif isinstance(item, int | float | complex | str | np.generic):
+            constants.add(f"{name} = {item!r}")
+    return files, constants
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _used(item: FunctionType | type) -> Iterator[tuple[str, Any]]:
+    """What a function or a class uses, by name: globals, closures, annotations and methods."""
+    yield from getattr(item, "__annotations__", {}).items()
+    if isinstance(item, type):
+        yield from ((name, value) for name, value in vars(item).items() if isinstance(value, FunctionType))
+        return
+    yield from (("", cell.cell_contents) for cell in item.__closure__ or ())
+    names = _names(item.__code__)
+    for name in names & item.__globals__.keys():
+        value = item.__globals__[name]
+        if isinstance(value, ModuleType):  # a namespace, as in `cg.minimise`
+            yield from ((f"{name}.{member}", vars(value)[member]) for member in names & vars(value).keys())
+        else:
+            yield name, value
+
+
+def _names(code: CodeType) -> set[str]:
+    """Names that a function, or a function within it, uses."""
+    nested = (part for part in code.co_consts if isinstance(part, CodeType))
+    return set(code.co_names).union(*map(_names, nested))
+
+
+@cache
+def _file_digest(file: Path) -> bytes:
+    return hashlib.sha256(file.read_bytes()).digest()

@@ -1,11 +1,7 @@
 """Riemannian conjugate gradient on the complex sphere for functions of squared projections.
 
-It minimises f(z_1(m), ..., z_K(m)) over ||m|| = 1, where z_k = |h_k^H m|^2 and the h_k are
-the columns of an n x K matrix. Three such functions are known here, by `kind`:
-
-    SATURATING   sum_k w_k (1 - exp(-v_k/level)),  v_k = log(1 + exp(sharpness (1 - z_k)))/sharpness
-    SOFTMIN      -(soft minimum of the z_k at temperature `level`)
-    HILL         sum_k w_k/(level + z_k^p), p = 2^sharpness
+It minimises f(z_1(m), ..., z_K(m)) over ||m|| = 1, where z_k = |h_k^H m|^2, the h_k are the
+columns of an n x K matrix, and f is one of `airpass.optim.objectives`.
 
 A direction d costs one product b = H^H d; after that every trial step of the line search is
 O(K), as |h_k^H(m + t d)|^2 is a parabola in t, and the projections of the accepted point
@@ -17,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from airpass.core.types import Complex, Real
-from airpass.kernels.jit import kernel
-from airpass.kernels.sums import BLOCK
+from airpass.kernels.blocks import BLOCK, borrowed, part
+from airpass.kernels.jit import inlined, kernel
 from airpass.optim import line_search, sphere
-from airpass.optim.hill import hill
+from airpass.optim.objectives import Objective, block_size, evaluate
 from airpass.optim.projections import (
     Scratch,
     gradient,
@@ -29,123 +25,51 @@ from airpass.optim.projections import (
     project_block,
     projections,
 )
-from airpass.optim.saturating import saturating
-from airpass.optim.softmin import softmin
 
-SATURATING = 0
-SOFTMIN = 1
-HILL = 2
-
-# Why a run ended.
+# Values of `Minimum.status`.
 CONVERGED = 0
 ITERATION_LIMIT = 1
 NO_DESCENT = 2  # no step along the steepest descent improves: a minimum to rounding
 
 
-@kernel
-def evaluate(
-    kind: int, scores: Real, weights: Real, sharpness: float, level: float, slopes: Real, terms: Real
-) -> float:
-    """Value of the objective `kind` and, in `slopes`, its derivative in every z_k."""
-    if kind == SATURATING:
-        return saturating(scores, weights, sharpness, level, slopes, terms)
-    if kind == HILL:
-        return hill(scores, weights, int(sharpness), level, slopes, terms)
-    value = softmin(scores, level, slopes)
-    for k in range(scores.size):
-        slopes[k] = -slopes[k]
-    return -value
+class Limits(NamedTuple):
+    """First step and stopping rule."""
+
+    first_step: float  # tried first, and again after a restart
+    max_iterations: int
+    tolerance: float  # relative decrease; two smaller ones in a row end the run
 
 
-@kernel
-def _parabola_block(a_re: Real, a_im: Real, b_re: Real, b_im: Real, linear: Real, square: Real) -> None:
-    """|a + t b|^2 = |a|^2 + t linear + t^2 square."""
-    for k in range(linear.size):
-        linear[k] = 2.0 * (a_re[k] * b_re[k] + a_im[k] * b_im[k])
-        square[k] = b_re[k] * b_re[k] + b_im[k] * b_im[k]
+class Minimum(NamedTuple):
+    """Result of `minimise`."""
+
+    point: Complex  # shape (n,), of norm one
+    value: float
+    iterations: int
+    evaluations: int  # of the objective
+    status: int  # CONVERGED, ITERATION_LIMIT or NO_DESCENT
 
 
-@kernel
-def _trial_block(scores: Real, linear: Real, square: Real, step: float, shrink: float, trial: Real) -> None:
-    for k in range(scores.size):
-        trial[k] = (scores[k] + step * (linear[k] + step * square[k])) * shrink
+class Workspace(NamedTuple):
+    """Arrays over the devices, reused from one run to the next; shape (K,)."""
 
-
-@kernel
-def _direct_block(
-    columns_re: Real,
-    columns_im: Real,
-    start: int,
-    direction: Complex,
-    a_re: Real,
-    a_im: Real,
-    b_re: Real,
-    b_im: Real,
-    linear: Real,
-    square: Real,
-) -> None:
-    """Projections of the direction, and the parabolas along it."""
-    project_block(columns_re, columns_im, start, direction, b_re, b_im)
-    _parabola_block(a_re, a_im, b_re, b_im, linear, square)
-
-
-@kernel
-def _move(a: Real, b: Real, step: float, shrink: float) -> None:
-    for k in range(a.size):
-        a[k] = (a[k] + step * b[k]) * shrink
-
-
-@kernel
-def _advance_block(
-    columns_re: Real,
-    columns_im: Real,
-    start: int,
-    a_re: Real,
-    a_im: Real,
-    b_re: Real,
-    b_im: Real,
-    scores: Real,
-    linear: Real,
-    square: Real,
-    slopes: Real,
-    step: float,
-    shrink: float,
-    scratch: Scratch,
-    grad: Complex,
-) -> None:
-    """Take the step, and add to the gradient there."""
-    _move(a_re, b_re, step, np.sqrt(shrink))
-    _move(a_im, b_im, step, np.sqrt(shrink))
-    _trial_block(scores, linear, square, step, shrink, scores)
-    gradient_block(columns_re, columns_im, start, slopes, a_re, a_im, scratch, grad)
-
-
-@kernel
-def _negative(vector: Complex, out: Complex) -> None:
-    for i in range(vector.size):
-        out[i] = -vector[i]
-
-
-class Room(NamedTuple):
-    """What `minimise_in` works in, so that one descent after the other allocates nothing for its devices."""
-
-    a_re: Real  # projections of the current point on the columns; shape (K,), like all of these
+    a_re: Real  # projections of the current point on the columns
     a_im: Real
-    b_re: Real  # of the direction
+    b_re: Real  # projections of the direction
     b_im: Real
     scores: Real  # z at the current point
     linear: Real  # z(t) = (scores + t linear + t^2 square)/(1 + t^2 ||d||^2)
     square: Real
-    trial: Real
+    trial: Real  # z(t) of a block
     slopes: Real
     terms: Real
     scratch: Scratch
 
 
 @kernel
-def new_room(count: int) -> Room:
-    """Room for K = `count`."""
-    return Room(
+def new_workspace(count: int) -> Workspace:
+    """Allocate a workspace for K = `count`."""
+    return Workspace(
         np.empty(count),
         np.empty(count),
         np.empty(count),
@@ -161,198 +85,228 @@ def new_room(count: int) -> Room:
 
 
 @kernel
-def enter(room: Room, columns_re: Real, columns_im: Real, point: Complex) -> None:
-    """Put the projections and scores of a point into the room."""
-    projections(columns_re, columns_im, point, room.a_re, room.a_im)
-    for k in range(room.scores.size):
-        room.scores[k] = room.a_re[k] * room.a_re[k] + room.a_im[k] * room.a_im[k]
+def load_point(workspace: Workspace, columns_re: Real, columns_im: Real, point: Complex) -> None:
+    """Compute the projections and scores of a point into the workspace."""
+    projections(columns_re, columns_im, point, workspace.a_re, workspace.a_im)
+    for k in range(workspace.scores.size):
+        workspace.scores[k] = workspace.a_re[k] * workspace.a_re[k] + workspace.a_im[k] * workspace.a_im[k]
+
+
+@kernel
+def _parabolas(a_re: Real, a_im: Real, b_re: Real, b_im: Real, linear: Real, square: Real) -> None:
+    """|a + t b|^2 = |a|^2 + t linear + t^2 square."""
+    for k in range(linear.size):
+        linear[k] = 2.0 * (a_re[k] * b_re[k] + a_im[k] * b_im[k])
+        square[k] = b_re[k] * b_re[k] + b_im[k] * b_im[k]
+
+
+@kernel
+def _scores_at(scores: Real, linear: Real, square: Real, step: float, shrink: float, out: Real) -> None:
+    for k in range(scores.size):
+        out[k] = (scores[k] + step * (linear[k] + step * square[k])) * shrink
+
+
+@kernel
+def _move(a: Real, b: Real, step: float, shrink: float) -> None:
+    for k in range(a.size):
+        a[k] = (a[k] + step * b[k]) * shrink
+
+
+@kernel
+def _negative(vector: Complex, out: Complex) -> None:
+    for i in range(vector.size):
+        out[i] = -vector[i]
+
+
+@kernel
+def _shrink(step: float, length_square: float) -> float:
+    """1/||m + t d||^2, which is exactly this because the direction is tangent."""
+    return 1.0 / (1.0 + step * step * length_square)
+
+
+@inlined
+def _set_direction(workspace: Workspace, columns_re: Real, columns_im: Real, direction: Complex) -> None:
+    """Projections of the direction, and the parabolas along it."""
+    w = workspace
+    for start in range(0, w.scores.size, BLOCK):
+        stop = min(start + BLOCK, w.scores.size)
+        b_re, b_im = part(w.b_re, start, stop), part(w.b_im, start, stop)
+        project_block(columns_re, columns_im, start, direction, b_re, b_im)
+        _parabolas(
+            part(w.a_re, start, stop),
+            part(w.a_im, start, stop),
+            b_re,
+            b_im,
+            part(w.linear, start, stop),
+            part(w.square, start, stop),
+        )
+
+
+@inlined
+def _value_at(workspace: Workspace, objective: Objective, step: float, shrink: float) -> float:
+    """The objective after a trial step; leaves its slopes in the workspace."""
+    w = workspace
+    value = 0.0
+    size = block_size(objective, w.scores.size)
+    for start in range(0, w.scores.size, size):
+        stop = min(start + size, w.scores.size)
+        # Scores and terms of a block are not needed later: every block uses the same entries.
+        trial = part(w.trial, 0, stop - start)
+        _scores_at(
+            part(w.scores, start, stop),
+            part(w.linear, start, stop),
+            part(w.square, start, stop),
+            step,
+            shrink,
+            trial,
+        )
+        value += evaluate(
+            objective, start, trial, part(w.slopes, start, stop), part(w.terms, 0, stop - start)
+        )
+    return value
+
+
+@inlined
+def _search(
+    workspace: Workspace,
+    objective: Objective,
+    value: float,
+    rate: float,
+    length_square: float,
+    step: float,
+) -> tuple[bool, float, float, int]:
+    """Armijo backtracking: whether a step is accepted, the step, the value there, evaluations."""
+    lower = value
+    for trial in range(line_search.MAX_TRIALS):
+        lower = _value_at(workspace, objective, step, _shrink(step, length_square))
+        if line_search.sufficient_decrease(value, lower, step, rate):
+            return True, step, lower, trial + 1
+        step = line_search.next_trial(value, lower, step, rate)
+    return False, step, lower, line_search.MAX_TRIALS
+
+
+@inlined
+def _advance(
+    workspace: Workspace, columns_re: Real, columns_im: Real, step: float, shrink: float, grad: Complex
+) -> None:
+    """Move projections and scores by the step, and compute the gradient there."""
+    w = workspace
+    grad[:] = 0.0
+    for start in range(0, w.scores.size, BLOCK):
+        stop = min(start + BLOCK, w.scores.size)
+        a_re, a_im = part(w.a_re, start, stop), part(w.a_im, start, stop)
+        scores = part(w.scores, start, stop)
+        _move(a_re, part(w.b_re, start, stop), step, np.sqrt(shrink))
+        _move(a_im, part(w.b_im, start, stop), step, np.sqrt(shrink))
+        _scores_at(scores, part(w.linear, start, stop), part(w.square, start, stop), step, shrink, scores)
+        gradient_block(
+            columns_re, columns_im, start, part(w.slopes, start, stop), a_re, a_im, w.scratch, grad
+        )
+
+
+@inlined
+def _conjugate(
+    point: Complex, grad: Complex, old_grad: Complex, old_square: float, direction: Complex
+) -> float:
+    """Turn `direction` into the Polak-Ribiere+ direction at `point`, where `grad` is tangent.
+
+    Returns the share of the old direction; 0 means steepest descent. Overwrites `old_grad`.
+    """
+    sphere.transport(point, old_grad, old_grad)
+    mix = 0.0
+    if old_square > 0.0:
+        mix = max(0.0, (sphere.inner(grad, grad) - sphere.inner(grad, old_grad)) / old_square)
+    sphere.transport(point, direction, direction)
+    for i in range(direction.size):
+        direction[i] = direction[i] * mix - grad[i]
+    return mix
 
 
 @kernel
 def minimise(
-    columns_re: Real,
-    columns_im: Real,
-    kind: int,
-    weights: Real,
-    sharpness: float,
-    level: float,
-    start: Complex,
-    first_step: float,
-    max_iterations: int,
-    tolerance: float,
-) -> tuple[Complex, float, int, int, int]:
-    """Polak-Ribiere+ conjugate gradient with Armijo backtracking from `start`.
+    columns_re: Real, columns_im: Real, objective: Objective, start: Complex, limits: Limits
+) -> Minimum:
+    """Polak-Ribiere+ conjugate gradient with Armijo backtracking.
 
-    Stops when two iterations in a row have each lowered the objective by less than
-    `tolerance` times its size. Returns the point, its value, the iterations, the number of
-    objective evaluations, and why it ended. The objective never rises.
+    Parameters
+    ----------
+    columns_re, columns_im
+        Real and imaginary parts of the columns h_k, contiguous, shape (n, K).
+    objective
+        `Saturating`, `Softmin` or `Hill`.
+    start
+        First point, shape (n,), of norm one.
+    limits
+        First step and stopping rule.
+
+    Returns
+    -------
+    The point with the lowest value found. The value never exceeds that of `start`.
     """
-    room = new_room(columns_re.shape[1])
-    enter(room, columns_re, columns_im, start)
-    return minimise_in(
-        room,
-        columns_re,
-        columns_im,
-        kind,
-        weights,
-        sharpness,
-        level,
-        start,
-        first_step,
-        max_iterations,
-        tolerance,
-    )
+    workspace = new_workspace(columns_re.shape[1])
+    load_point(workspace, columns_re, columns_im, start)
+    return minimise_in(workspace, columns_re, columns_im, objective, start, limits)
 
 
 @kernel
 def minimise_in(
-    room: Room,
+    workspace: Workspace,
     columns_re: Real,
     columns_im: Real,
-    kind: int,
-    weights: Real,
-    sharpness: float,
-    level: float,
+    objective: Objective,
     start: Complex,
-    first_step: float,
-    max_iterations: int,
-    tolerance: float,
-) -> tuple[Complex, float, int, int, int]:
-    """`minimise` in a room that `start` has entered. What it leaves there may be a step behind the result."""
-    count = columns_re.shape[1]
-    a_re, a_im, b_re, b_im = room.a_re, room.a_im, room.b_re, room.b_im
-    scores, linear, square = room.scores, room.linear, room.square
-    trial, slopes, terms, scratch = room.trial, room.slopes, room.terms, room.scratch
+    limits: Limits,
+) -> Minimum:
+    """`minimise` in a workspace into which `start` was loaded.
 
+    The workspace is left at the result or one step before it.
+    """
+    w = borrowed(workspace)
+    columns_re, columns_im, objective = borrowed(columns_re), borrowed(columns_im), borrowed(objective)
     point = start.copy()
     grad = np.empty_like(point)
     new_grad = np.empty_like(point)
     direction = np.empty_like(point)
-    value = evaluate(kind, scores, weights, sharpness, level, slopes, terms)
+    value = evaluate(objective, 0, w.scores, w.slopes, w.terms)
     evaluations = 1
-    gradient(columns_re, columns_im, slopes, a_re, a_im, scratch, grad)
+    gradient(columns_re, columns_im, w.slopes, w.a_re, w.a_im, w.scratch, grad)
     sphere.project(point, grad, grad)
-    grad_square = sphere.inner(grad, grad)
     _negative(grad, direction)
     steepest = True
-    step = first_step
+    step = limits.first_step
     idle = 0
 
-    for iteration in range(max_iterations):
+    for iteration in range(limits.max_iterations):
         rate = sphere.slope(direction, grad)
         if not rate < 0.0:
             if steepest:
-                return point, value, iteration, evaluations, CONVERGED
+                return Minimum(point, value, iteration, evaluations, CONVERGED)
             _negative(grad, direction)
             steepest = True
             rate = sphere.slope(direction, grad)
         length_square = sphere.inner(direction, direction)
-        if count <= BLOCK:
-            _direct_block(columns_re, columns_im, 0, direction, a_re, a_im, b_re, b_im, linear, square)
-        else:
-            for first in range(0, count, BLOCK):
-                b = slice(first, min(first + BLOCK, count))
-                _direct_block(
-                    columns_re,
-                    columns_im,
-                    first,
-                    direction,
-                    a_re[b],
-                    a_im[b],
-                    b_re[b],
-                    b_im[b],
-                    linear[b],
-                    square[b],
-                )
-
-        accepted = False
-        lower = value
-        for _ in range(line_search.MAX_TRIALS):
-            # The direction is tangent, so the normalisation is exactly this.
-            shrink = 1.0 / (1.0 + step * step * length_square)
-            if kind == SOFTMIN or count <= BLOCK:
-                _trial_block(scores, linear, square, step, shrink, trial)
-                lower = evaluate(kind, trial, weights, sharpness, level, slopes, terms)
-            else:  # a sum over the devices: what is only needed for it stays in cache
-                lower = 0.0
-                for first in range(0, count, BLOCK):
-                    b = slice(first, min(first + BLOCK, count))
-                    some = slice(0, b.stop - first)
-                    _trial_block(scores[b], linear[b], square[b], step, shrink, trial[some])
-                    lower += evaluate(kind, trial[some], weights[b], sharpness, level, slopes[b], terms[some])
-            evaluations += 1
-            if line_search.sufficient_decrease(value, lower, step, rate):
-                accepted = True
-                break
-            step = line_search.next_trial(value, lower, step, rate)
+        _set_direction(w, columns_re, columns_im, direction)
+        accepted, step, lower, tried = _search(w, objective, value, rate, length_square, step)
+        evaluations += tried
         if not accepted:
             if steepest:
-                return point, value, iteration, evaluations, NO_DESCENT
+                return Minimum(point, value, iteration, evaluations, NO_DESCENT)
+            # The trials have overwritten the slopes; the gradient is still that of the point.
             _negative(grad, direction)
             steepest = True
-            step = first_step
-            # The slopes were overwritten by trials; the gradient itself is still current.
+            step = limits.first_step
             continue
 
         sphere.retract(point, direction, step, point)
         gain = value - lower
         value = lower
-        idle = idle + 1 if gain <= tolerance * abs(value) else 0
+        idle = idle + 1 if gain <= limits.tolerance * abs(value) else 0
         if idle >= 2:
-            return point, value, iteration + 1, evaluations, CONVERGED
-
-        shrink = 1.0 / (1.0 + step * step * length_square)
-        new_grad[:] = 0.0
-        if count <= BLOCK:
-            _advance_block(
-                columns_re,
-                columns_im,
-                0,
-                a_re,
-                a_im,
-                b_re,
-                b_im,
-                scores,
-                linear,
-                square,
-                slopes,
-                step,
-                shrink,
-                scratch,
-                new_grad,
-            )
-        else:
-            for first in range(0, count, BLOCK):
-                b = slice(first, min(first + BLOCK, count))
-                _advance_block(
-                    columns_re,
-                    columns_im,
-                    first,
-                    a_re[b],
-                    a_im[b],
-                    b_re[b],
-                    b_im[b],
-                    scores[b],
-                    linear[b],
-                    square[b],
-                    slopes[b],
-                    step,
-                    shrink,
-                    scratch,
-                    new_grad,
-                )
+            return Minimum(point, value, iteration + 1, evaluations, CONVERGED)
+        _advance(w, columns_re, columns_im, step, _shrink(step, length_square), new_grad)
         sphere.project(point, new_grad, new_grad)
-        new_square = sphere.inner(new_grad, new_grad)
-        sphere.transport(point, grad, grad)
-        mix = 0.0
-        if grad_square > 0.0:
-            mix = max(0.0, (new_square - sphere.inner(new_grad, grad)) / grad_square)
-        sphere.transport(point, direction, direction)
-        for i in range(direction.size):
-            direction[i] = direction[i] * mix - new_grad[i]
-        steepest = mix == 0.0
+        steepest = _conjugate(point, new_grad, grad, sphere.inner(grad, grad), direction) == 0.0
         grad, new_grad = new_grad, grad
-        grad_square = new_square
         step = line_search.first_trial(step)
 
-    return point, value, max_iterations, evaluations, ITERATION_LIMIT
+    return Minimum(point, value, limits.max_iterations, evaluations, ITERATION_LIMIT)

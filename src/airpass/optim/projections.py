@@ -8,16 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from airpass.core.types import Complex, Real
-from airpass.kernels.jit import kernel
+from airpass.kernels.blocks import BLOCK, part
+from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import fma
-from airpass.kernels.sums import BLOCK, add_lane_products
+from airpass.kernels.sums import add_lane_products
 
 
 @kernel
 def project_block(
     columns_re: Real, columns_im: Real, start: int, point: Complex, out_re: Real, out_im: Real
 ) -> None:
-    """Of the columns from `start` on, as many as there is room for."""
+    """h_k^H m of the columns from `start` on, one per entry of `out_re` and `out_im`."""
     out_re[:] = 0.0
     out_im[:] = 0.0
     for i in range(point.size):
@@ -32,13 +33,12 @@ def project_block(
 
 @kernel
 def projections(columns_re: Real, columns_im: Real, point: Complex, out_re: Real, out_im: Real) -> None:
-    """h_k^H m for every k."""
-    if out_re.size <= BLOCK:
-        project_block(columns_re, columns_im, 0, point, out_re, out_im)
-        return
+    """h_k^H m for every k, into `out_re` and `out_im`."""
     for start in range(0, out_re.size, BLOCK):
-        b = slice(start, min(start + BLOCK, out_re.size))
-        project_block(columns_re, columns_im, start, point, out_re[b], out_im[b])
+        stop = min(start + BLOCK, out_re.size)
+        project_block(
+            columns_re, columns_im, start, point, part(out_re, start, stop), part(out_im, start, stop)
+        )
 
 
 @kernel
@@ -51,7 +51,7 @@ def squares(columns_re: Real, columns_im: Real, point: Complex) -> Real:
 
 
 class Scratch(NamedTuple):
-    """Room for intermediate results of `gradient`, so that it allocates none."""
+    """Scratch arrays of `gradient`."""
 
     pull_re: Real  # shape (min(K, BLOCK),)
     pull_im: Real
@@ -59,7 +59,7 @@ class Scratch(NamedTuple):
 
 @kernel
 def new_scratch(count: int) -> Scratch:
-    """Room for K = `count`."""
+    """Scratch arrays for K = `count`."""
     size = min(count, BLOCK)
     return Scratch(np.empty(size), np.empty(size))
 
@@ -70,7 +70,7 @@ def _pull_block(slopes: Real, part: Real, pull: Real) -> None:
         pull[k] = slopes[k] * part[k]
 
 
-@kernel
+@inlined
 def gradient_block(
     columns_re: Real,
     columns_im: Real,
@@ -81,7 +81,7 @@ def gradient_block(
     scratch: Scratch,
     out: Complex,
 ) -> None:
-    """What the columns from `start` on, as many as there are slopes, add to `gradient`."""
+    """Add the terms of the columns from `start` on, one per slope, to the gradient `out`."""
     flat_re = columns_re.reshape(-1)
     flat_im = columns_im.reshape(-1)
     count = columns_re.shape[1]
@@ -97,5 +97,14 @@ def gradient(
     """Wirtinger gradient sum_k (df/dz_k) h_k h_k^H m, from the projections a_k = h_k^H m."""
     out[:] = 0.0
     for start in range(0, slopes.size, BLOCK):
-        b = slice(start, min(start + BLOCK, slopes.size))
-        gradient_block(columns_re, columns_im, start, slopes[b], a_re[b], a_im[b], scratch, out)
+        stop = min(start + BLOCK, slopes.size)
+        gradient_block(
+            columns_re,
+            columns_im,
+            start,
+            part(slopes, start, stop),
+            part(a_re, start, stop),
+            part(a_im, start, stop),
+            scratch,
+            out,
+        )

@@ -55,7 +55,7 @@ class Receiver:
         return np.broadcast_to(np.asarray(self.length_m, dtype=np.float64), (self.waveguides,)).copy()
 
     @property
-    def room(self) -> Real:
+    def free_length(self) -> Real:
         """T_m = L_m - (N-1) min_gap of every waveguide, eq. (70), in metres."""
         return np.maximum(self.lengths - (self.antennas - 1) * self.min_gap_m, 0.0)
 

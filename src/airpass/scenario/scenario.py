@@ -118,14 +118,14 @@ class Scenario:
     def uniform_layout(self) -> Real:
         """Antennas evenly spaced on every waveguide; shape (M, N)."""
         order = np.arange(self.receiver.antennas)
-        slack = self.receiver.room[:, None] * (order + 1) / (self.receiver.antennas + 1)
+        slack = self.receiver.free_length[:, None] * (order + 1) / (self.receiver.antennas + 1)
         layout: Real = slack + order * self.receiver.min_gap_m
         return layout
 
     def random_layout(self, rng: np.random.Generator) -> Real:
         """Layout drawn uniformly from all feasible ones; shape (M, N)."""
         shares = rng.random((self.receiver.waveguides, self.receiver.antennas))
-        slack = self.receiver.room[:, None] * np.sort(shares, axis=1)
+        slack = self.receiver.free_length[:, None] * np.sort(shares, axis=1)
         layout: Real = slack + np.arange(self.receiver.antennas) * self.receiver.min_gap_m
         return layout
 

@@ -18,6 +18,7 @@ from airpass.core.types import Complex, Real
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
+from airpass.optim.objectives import Softmin
 from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector, random_beams
 
 MOST_DEVICES = 12
@@ -43,15 +44,13 @@ def pair_margin(first: Complex, second: Complex) -> float:
 @kernel
 def best_beam(columns_re: Real, columns_im: Real, starts: Complex, iterations: int) -> tuple[Complex, float]:
     """The beam with the largest weakest score over all columns, and that score."""
-    unused = np.ones(columns_re.shape[1])
+    limits = cg.Limits(3e-2, iterations, 1e-9)
     best = starts[0].copy()
     margin = -1.0
     for s in range(starts.shape[0]):
         beam = starts[s].copy()
         for temperature in TEMPERATURES:
-            beam, _, _, _, _ = cg.minimise(
-                columns_re, columns_im, cg.SOFTMIN, unused, 0.0, temperature, beam, 3e-2, iterations, 1e-9
-            )
+            beam = cg.minimise(columns_re, columns_im, Softmin(temperature), beam, limits).point
         weakest = np.min(projections.squares(columns_re, columns_im, beam))
         if weakest > margin:
             best = beam

@@ -16,21 +16,41 @@ the weakest score among the devices that are feasible, or nearly, is raised (eqs
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
+from airpass.aircomp import rank
 from airpass.core import checks
 from airpass.core.registry import Report, threads_field
 from airpass.core.types import Complex, Real
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
+from airpass.optim.objectives import Saturating, Softmin
 from airpass.optim.schedules import grow, shrink
 from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector, random_beams
 
-# The surrogate is a sum over the devices, and so is its gradient: beyond this many, a first step that is
-# not shortened in proportion is cut back at the start of every stage.
-MANY = 1_000
+# The surrogate and its gradient are sums over the devices: beyond this K, a first step that is not shortened
+# in proportion to 1/K is cut back at the start of every stage.
+LARGE_K = 1_000
+
+
+class Parameters(NamedTuple):
+    """The options as the kernel takes them; see `Hrmc`."""
+
+    sharpness: float
+    sharpness_growth: float
+    sharpness_max: float
+    level: float
+    level_shrink: float
+    level_min: float
+    reweight_floor: float
+    margin: float
+    margin_temperature: float
+    stage: cg.Limits  # of the conjugate gradients of a homotopy stage
+    consolidation: cg.Limits
+    max_stages: int
 
 
 @kernel
@@ -43,82 +63,45 @@ def reweights(scores: Real, sharpness: float, floor: float, out: Real) -> None:
 
 
 @kernel
-def _tally(scores: Real) -> tuple[int, float]:
-    """How many devices are feasible, and the weakest score among them (best of all if none)."""
-    count = 0
-    weakest = np.inf
-    strongest = 0.0
-    for k in range(scores.size):
-        strongest = max(strongest, scores[k])
-        if scores[k] >= 1.0:
-            count += 1
-            weakest = min(weakest, scores[k])
-    return count, weakest if count > 0 else strongest
-
-
-@kernel
 def _algorithm_1(
-    columns_re: Real,
-    columns_im: Real,
-    start: Complex,
-    sharpness: float,
-    sharpness_growth: float,
-    sharpness_max: float,
-    level: float,
-    level_shrink: float,
-    level_min: float,
-    reweight_floor: float,
-    margin: float,
-    margin_temperature: float,
-    initial_step: float,
-    crowd: float,
-    stage_iterations: int,
-    max_stages: int,
-    tolerance: float,
+    columns_re: Real, columns_im: Real, start: Complex, parameters: Parameters
 ) -> tuple[Complex, int, float, int, int, int]:
     """Algorithm 1 from one start: beam, count, weakest score; stages, iterations, evaluations."""
     searched = start.copy()  # line 1
+    sharpness, level = parameters.sharpness, parameters.level
     weights = np.ones(columns_re.shape[1])  # line 3
-    room = cg.new_room(columns_re.shape[1])
-    cg.enter(room, columns_re, columns_im, searched)
+    workspace = cg.new_workspace(columns_re.shape[1])
+    cg.load_point(workspace, columns_re, columns_im, searched)
     iterations = 0
     evaluations = 0
     stages = 0
     previous_count = -1
     previous_weakest = 0.0
-    while stages < max_stages:  # line 4
-        searched, _, used, tried, _ = cg.minimise_in(  # line 5
-            room,
-            columns_re,
-            columns_im,
-            cg.SATURATING,
-            weights,
-            sharpness,
-            level,
-            searched,
-            initial_step * crowd,
-            stage_iterations,
-            tolerance,
+    while stages < parameters.max_stages:  # line 4
+        objective = Saturating(weights, sharpness, level)
+        found = cg.minimise_in(  # line 5
+            workspace, columns_re, columns_im, objective, searched, parameters.stage
         )
+        searched = found.point
         stages += 1
-        iterations += used
-        evaluations += tried
-        # Anew: the room may be a step behind, and along a descent it gathers rounding errors.
-        cg.enter(room, columns_re, columns_im, searched)
-        count, weakest = _tally(room.scores)
+        iterations += found.iterations
+        evaluations += found.evaluations
+        # Loaded again: the workspace may be a step behind, and accumulates rounding errors along a descent.
+        cg.load_point(workspace, columns_re, columns_im, searched)
+        count, weakest = rank(workspace.scores)
         # line 8: the surrogate is at its sharpest and the feasible set has settled.
-        if sharpness == sharpness_max and level == level_min:
+        if sharpness == parameters.sharpness_max and level == parameters.level_min:
             settled = abs(weakest - previous_weakest) <= 1e-3 * abs(weakest)
             if count == previous_count and settled:
                 break
         previous_count, previous_weakest = count, weakest
-        reweights(room.scores, sharpness, reweight_floor, weights)  # line 6
-        sharpness = grow(sharpness, sharpness_growth, sharpness_max)  # line 7
-        level = shrink(level, 1.0 / level_shrink, level_min)
+        reweights(workspace.scores, sharpness, parameters.reweight_floor, weights)  # line 6
+        sharpness = grow(sharpness, parameters.sharpness_growth, parameters.sharpness_max)  # line 7
+        level = shrink(level, 1.0 / parameters.level_shrink, parameters.level_min)
 
-    scores = room.scores
-    searched_count, searched_weakest = _tally(scores)  # line 9
-    active = np.flatnonzero(scores >= 1.0 - margin)  # line 10
+    scores = workspace.scores
+    searched_count, searched_weakest = rank(scores)  # line 9
+    active = np.flatnonzero(scores >= 1.0 - parameters.margin)  # line 10
     if active.size == 0:  # lines 11, 15
         return searched, searched_count, searched_weakest, stages, iterations, evaluations
     active_re = np.empty((columns_re.shape[0], active.size))
@@ -129,21 +112,12 @@ def _algorithm_1(
             active_im[i, j] = columns_im[i, active[j]]
     # The temperature is meant for scores about one; far above, it grows with the weakest of them.
     scale = max(1.0, np.min(scores[active]))
-    consolidated, _, used, tried, _ = cg.minimise(  # line 12
-        active_re,
-        active_im,
-        cg.SOFTMIN,
-        weights,
-        0.0,
-        margin_temperature * scale,
-        searched,
-        initial_step,
-        stage_iterations,
-        tolerance,
-    )
-    iterations += used
-    evaluations += tried
-    count, weakest = _tally(projections.squares(columns_re, columns_im, consolidated))  # line 13
+    margin = Softmin(parameters.margin_temperature * scale)
+    found = cg.minimise(active_re, active_im, margin, searched, parameters.consolidation)  # line 12
+    consolidated = found.point
+    iterations += found.iterations
+    evaluations += found.evaluations
+    count, weakest = rank(projections.squares(columns_re, columns_im, consolidated))  # line 13
     if count >= searched_count:  # line 14
         return consolidated, count, weakest, stages, iterations, evaluations
     return searched, searched_count, searched_weakest, stages, iterations, evaluations
@@ -193,30 +167,27 @@ class Hrmc(SelectionMethod):
         """Algorithm 1 from every start; the beam with most devices, then the best weakest score."""
         columns_re = np.ascontiguousarray(effective.real)
         columns_im = np.ascontiguousarray(effective.imag)
-        crowd = min(1.0, MANY / effective.shape[1])
+        step_scale = min(1.0, LARGE_K / effective.shape[1])
+        step, tolerance = float(self.initial_step), float(self.tolerance)
+        parameters = Parameters(
+            sharpness=float(self.sharpness),
+            sharpness_growth=float(self.sharpness_growth),
+            sharpness_max=float(self.sharpness_max),
+            level=float(self.level),
+            level_shrink=float(self.level_shrink),
+            level_min=float(self.level_min),
+            reweight_floor=float(self.reweight_floor),
+            margin=float(self.margin),
+            margin_temperature=float(self.margin_temperature),
+            stage=cg.Limits(step * step_scale, self.stage_iterations, tolerance),
+            consolidation=cg.Limits(step, self.stage_iterations, tolerance),
+            max_stages=self.max_stages,
+        )
         starts = [dominant_eigenvector(effective)]
         starts += list(random_beams(self.starts - 1, effective.shape[0], rng))
 
         def run(start: Complex) -> tuple[Complex, int, float, int, int, int]:
-            return _algorithm_1(
-                columns_re,
-                columns_im,
-                start,
-                float(self.sharpness),
-                float(self.sharpness_growth),
-                float(self.sharpness_max),
-                float(self.level),
-                float(self.level_shrink),
-                float(self.level_min),
-                float(self.reweight_floor),
-                float(self.margin),
-                float(self.margin_temperature),
-                float(self.initial_step),
-                crowd,
-                self.stage_iterations,
-                self.max_stages,
-                float(self.tolerance),
-            )
+            return _algorithm_1(columns_re, columns_im, start, parameters)
 
         threads = min(self.threads, self.starts)
         if threads == 1:
@@ -224,7 +195,7 @@ class Hrmc(SelectionMethod):
         else:
             with ThreadPoolExecutor(threads) as pool:
                 found = list(pool.map(run, starts))
-        best = max(found, key=lambda one: (one[1], one[2]))  # the first of equals
+        best = max(found, key=lambda one: (one[1], one[2]))  # the first of equals, in the order of the starts
         work = {
             "stages": sum(one[3] for one in found),
             "iterations": sum(one[4] for one in found),

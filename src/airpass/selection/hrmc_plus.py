@@ -1,7 +1,7 @@
 """`hrmc+`: the selection half of `airpass-plus`, for channels that cannot be moved.
 
 As HRMC it sharpens a smooth count of the devices that fall short, on the complex sphere; but
-with Hill functions (`airpass.optim.hill`), which need no exponentials, and with a second stage
+with Hill functions (`airpass.optim.objectives`), which need no exponentials, and with a second stage
 that lets devices in: the selected ones and the best of the others are wanted together, the
 weakest score among them is raised, and if all meet the threshold the next one is tried.
 
@@ -14,35 +14,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from airpass.aircomp import rank
 from airpass.core import checks
 from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
+from airpass.optim.objectives import Hill
 from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector, random_beams
 
 ANNEAL = (0, 1, 2, 3, 4)  # log2 of the powers p of the smooth count
 GROW = (1, 3, 5)  # log2 of the powers p that raise the weakest score
-WEIGHTED = 3  # so many of the first stages see the devices' random weights
-FIRST_STEP = 1.0  # longer than HRMC's: the parabola of the first cut finds the scale
-ITERATIONS = 100  # of conjugate gradients a stage
-TOLERANCE = 1e-5
+WEIGHTED = 3  # number of first stages that use the devices' random weights
+# Of the conjugate gradients of a stage. The first step is longer than HRMC's: the parabola of the first cut
+# finds the scale.
+LIMITS = cg.Limits(first_step=1.0, max_iterations=100, tolerance=1e-5)
 
 
 @kernel
-def _tally(scores: Real) -> tuple[int, float, int]:
-    """Devices that are in, the weakest of them (the best of all if none), and the best that is out."""
-    count = 0
-    weakest = np.inf
-    outside = -1
+def _best_outside(scores: Real) -> int:
+    """The device with the largest score below one; -1 if there is none."""
+    best = -1
     for k in range(scores.size):
-        if scores[k] >= 1.0:
-            count += 1
-            weakest = min(weakest, scores[k])
-        elif outside < 0 or scores[k] > scores[outside]:
-            outside = k
-    return count, weakest if count > 0 else scores[outside], outside
+        if scores[k] < 1.0 and (best < 0 or scores[k] > scores[best]):
+            best = k
+    return best
 
 
 @kernel
@@ -55,20 +52,11 @@ def _anneal(
     equal = np.ones(columns_re.shape[1])
     beam = start
     for stage, doublings in enumerate(ANNEAL):
-        beam, _, used, tried, _ = cg.minimise(
-            columns_re,
-            columns_im,
-            cg.HILL,
-            random_weights if stage < WEIGHTED else equal,
-            float(doublings),
-            1.0,
-            beam,
-            FIRST_STEP,
-            ITERATIONS,
-            TOLERANCE,
-        )
-        iterations += used
-        evaluations += tried
+        objective = Hill(random_weights if stage < WEIGHTED else equal, doublings, 1.0)
+        found = cg.minimise(columns_re, columns_im, objective, beam, LIMITS)
+        beam = found.point
+        iterations += found.iterations
+        evaluations += found.evaluations
     return beam, iterations, evaluations
 
 
@@ -79,7 +67,8 @@ def _grow(columns_re: Real, columns_im: Real, start: Complex) -> tuple[Complex, 
     evaluations = 0
     beam = start
     scores = projections.squares(columns_re, columns_im, beam)
-    count, weakest, outside = _tally(scores)
+    count, weakest = rank(scores)
+    outside = _best_outside(scores)
     growing = True
     while growing and outside >= 0:
         growing = False
@@ -91,25 +80,16 @@ def _grow(columns_re: Real, columns_im: Real, start: Complex) -> tuple[Complex, 
         equal = np.ones(wanted.size)
         trial = beam
         for doublings in GROW:
-            trial, _, used, tried, _ = cg.minimise(
-                wanted_re,
-                wanted_im,
-                cg.HILL,
-                equal,
-                float(doublings),
-                0.0,
-                trial,
-                FIRST_STEP,
-                ITERATIONS,
-                TOLERANCE,
-            )
-            iterations += used
-            evaluations += tried
+            found = cg.minimise(wanted_re, wanted_im, Hill(equal, doublings, 0.0), trial, LIMITS)
+            trial = found.point
+            iterations += found.iterations
+            evaluations += found.evaluations
             reached = projections.squares(columns_re, columns_im, trial)
-            more, margin, next_outside = _tally(reached)
+            more, margin = rank(reached)
             if more > count or (more == count and margin > weakest):
                 growing = more > count
-                beam, scores, count, weakest, outside = trial, reached, more, margin, next_outside
+                beam, scores, count, weakest = trial, reached, more, margin
+                outside = _best_outside(scores)
                 if growing:
                     break
     return beam, count, weakest, iterations, evaluations
