@@ -22,7 +22,7 @@ import numpy as np
 
 from airpass.channel.pass_uplink import Field, element, response
 from airpass.core.types import Complex, Index, Real, Single
-from airpass.kernels.jit import kernel
+from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import fma, fma_single
 from airpass.kernels.sums import lane_sum
 from airpass.optim import conjugate_gradient as cg
@@ -136,7 +136,7 @@ class _Workspace(NamedTuple):
     last: Index
 
 
-@kernel
+@inlined
 def _new_workspace(count: int, antennas: int, track: Track) -> _Workspace:
     return _Workspace(
         np.empty(count),
@@ -193,7 +193,7 @@ def _value_at(place: float, waveguide: int, weight: complex, task: _Task, worksp
     return _value(scratch[3], scratch[4], task.unit, task.goal, scratch[0])
 
 
-@kernel
+@inlined
 def _unit(scores: Real, goal: Hill) -> float:
     """The factor of the scores that keeps high powers within range.
 
@@ -207,7 +207,7 @@ def _unit(scores: Real, goal: Hill) -> float:
     return 1.0 / max(weakest, goal.floor, 1e-100)
 
 
-@kernel
+@inlined
 def _find(row: Real, place: float) -> int:
     """Index of the antenna at `place`."""
     n = 0
@@ -216,7 +216,7 @@ def _find(row: Real, place: float) -> int:
     return n
 
 
-@kernel
+@inlined
 def _free_stretches(
     row: Real, antenna: int, across: bool, length: float, track: Track, workspace: _Workspace
 ) -> int:
@@ -237,7 +237,7 @@ def _free_stretches(
     return spans
 
 
-@kernel
+@inlined
 def _remove(place: float, waveguide: int, weight: complex, task: _Task, workspace: _Workspace) -> None:
     """The sums without the antenna at `place`, into rest_re and rest_im."""
     scratch, scale = workspace.scratch, task.scale
@@ -248,7 +248,7 @@ def _remove(place: float, waveguide: int, weight: complex, task: _Task, workspac
         workspace.rest_im[k] = workspace.sums_im[k] - scale[k] * fma(x, scratch[2, k], -(y * scratch[1, k]))
 
 
-@kernel
+@inlined
 def _scan(waveguide: int, weight: complex, spans: int, task: _Task, workspace: _Workspace) -> int:
     """F in single precision at every grid point of the free stretches, into `total`; their number."""
     goal, track, total = task.goal, task.track, workspace.total
@@ -288,7 +288,7 @@ def _scan(waveguide: int, weight: complex, spans: int, task: _Task, workspace: _
     return tried
 
 
-@kernel
+@inlined
 def _lowest(spans: int, value: float, workspace: _Workspace) -> tuple[int, int]:
     """The grid point with the lowest F below `value`, and its stretch; -1 if there is none."""
     best = np.float32(value)
@@ -300,7 +300,7 @@ def _lowest(spans: int, value: float, workspace: _Workspace) -> tuple[int, int]:
     return chosen, span
 
 
-@kernel
+@inlined
 def _refine(
     place: float, span: int, waveguide: int, weight: complex, task: _Task, workspace: _Workspace
 ) -> tuple[float, float]:
@@ -320,7 +320,7 @@ def _refine(
     return place, lowest
 
 
-@kernel
+@inlined
 def _put(row: Real, antenna: int, place: float) -> None:
     """Move one antenna, keeping the waveguide's positions in order."""
     j = antenna
@@ -333,7 +333,7 @@ def _put(row: Real, antenna: int, place: float) -> None:
     row[j] = place
 
 
-@kernel
+@inlined
 def _move_antennas(
     row: Real, waveguide: int, weight: complex, across: bool, value: float, task: _Task, workspace: _Workspace
 ) -> int:
