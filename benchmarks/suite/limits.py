@@ -20,7 +20,7 @@ from airpass.channel.pass_uplink import element
 from airpass.core.threads import processors
 from airpass.core.types import Complex, Real
 from airpass.kernels.jit import kernel
-from airpass.learning.conv_pool import ConvPoolReLU
+from airpass.learning.layers.conv_pool import ConvPoolReLU
 from airpass.learning.models import build
 from airpass.optim import projections
 from airpass.optim.saturating import saturating

@@ -26,8 +26,7 @@ _WITH_KERNELS = (
     "selection/*.py",
     "geometry/*.py",
     "designs/*.py",
-    "learning/conv_*.py",
-    "learning/max_pool.py",
+    "learning/layers/*.py",
 )
 
 

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from airpass.core.errors import InvalidInput
-from airpass.learning.conv_pool import ConvPoolReLU
+from airpass.learning.layers.conv_pool import ConvPoolReLU
 
 DROPOUT = 0.25  # after each block of the CIFAR-10 network; ours
 
