@@ -289,9 +289,9 @@ def run() -> Section:
                 "A local step of learning",
                 ("network", "time", "dense GFLOP", "GFLOP/s", "of the peak", "where the time goes"),
                 learning,
-                "Dense work is that of layers without shortcuts. The second convolution of the MNIST network does "
-                "less: its backward pass skips at least three quarters of the products. The rest is memory "
-                "traffic: pooling, normalisation and copies "
+                "Dense work is that of layers without shortcuts. The second convolution of the MNIST network "
+                "does less: its backward pass skips at least three quarters of the products. The rest is "
+                "memory traffic: pooling, normalisation and copies "
                 "do next to no arithmetic.",
             ),
         ],
