@@ -11,10 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from airpass.core.files import write_atomically
-from airpass.learning.datasets import PARTS, sha256
-from airpass.learning.download import load
-
-TARGET = Path(__file__).parent.parent / "src" / "airpass" / "learning" / "mnist_mini.npz"
+from airpass.learning.data import load
+from airpass.learning.data.base import PARTS, sha256
+from airpass.learning.data.mnist_mini import FILE
 
 
 def main() -> None:
@@ -27,7 +26,7 @@ def main() -> None:
         parts[f"x_{kind}"], parts[f"y_{kind}"] = images[chosen], labels[chosen]
     buffer = BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **parts)
-    write_atomically(TARGET, buffer.getvalue())
+    write_atomically(FILE, buffer.getvalue())
     print(f"{len(buffer.getvalue()) / 1e6:.2f} MB")
     for name in PARTS:
         print(name, sha256(parts[name]))

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 
 import airpass
-from airpass import Scenario, design, designs, geometry, select, selection
+from airpass import Link, Scenario, TrainOptions, design, designs, geometry, select, selection, train
 from airpass.core import registry
+from airpass.learning import data
+from airpass.learning.data.partition import PartitionOptions
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
@@ -51,29 +53,38 @@ def test_the_table_lists_every_module_in_the_order_of_the_import_rules() -> None
     assert [ranks[name] for name in table()] == sorted(ranks.values())
 
 
-EXAMPLES = {
+EXAMPLES: dict[str, tuple[str, Any]] = {
     "selection/strongest.py": ("Strongest", selection),
     "geometry/shuffled.py": ("Shuffled", geometry),
     "designs/random_layout.py": ("RandomLayout", designs),
+    "data/stripes.py": ("Stripes", data),
 }
 
 
-def run_with(file: str, method: str) -> Any:
+def run_with(file: str, method: str) -> None:
+    """Run a method or train on a data set, and check that the result makes sense."""
     scenario = Scenario.paper(seed=4)
+    if file.startswith("data"):
+        options = TrainOptions(rounds=40, evaluate_every=40, partition=PartitionOptions(kind="iid"))
+        done = train(None, method, scenario=scenario, options=options, workers=1)
+        assert done.history[-1].test_accuracy > 0.9
+        return
+    result: Link
     if file.startswith("selection"):
         channels = scenario.channels(scenario.uniform_layout())
-        return select(channels, scenario.weights, scenario.budget, method, options={"place": "1"})
-    if file.startswith("geometry"):
-        return design(scenario, geometry=method, options={"max_iterations": 2})
-    return design(scenario, method, options={"selection": {"starts": 2}})
+        result = select(channels, scenario.weights, scenario.budget, method, options={"place": "1"})
+    elif file.startswith("geometry"):
+        result = design(scenario, geometry=method, options={"max_iterations": 2})
+    else:
+        result = design(scenario, method, options={"selection": {"starts": 2}})
+    assert np.linalg.norm(result.beam) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("file", EXAMPLES)
 def test_a_method_in_a_file_of_its_own(file: str, tmp_path: Path) -> None:
     path = tmp_path / Path(file).name
     path.write_text(example(file))
-    result = run_with(file, f"{path}:{EXAMPLES[file][0]}")
-    assert np.linalg.norm(result.beam) == pytest.approx(1.0)
+    run_with(file, f"{path}:{EXAMPLES[file][0]}")
 
 
 @pytest.mark.parametrize("file", EXAMPLES)
@@ -83,9 +94,9 @@ def test_a_method_in_the_package(file: str, tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
     registry._registered.cache_clear()
     try:
-        (found,) = (method for method in package.METHODS.methods().values() if type(method).__name__ == kind)
-        result = run_with(file, found.name)
-        assert np.linalg.norm(result.beam) == pytest.approx(1.0)
+        known = package.SOURCES if package is data else package.METHODS
+        (found,) = (method for method in known.methods().values() if type(method).__name__ == kind)
+        run_with(file, found.name)
     finally:
         registry._registered.cache_clear()
         sys.modules.pop(f"{package.__name__}.{Path(file).stem}", None)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from airpass.learning.conv_pool import ConvPoolReLU
+from airpass.learning.layers.conv_pool import ConvPoolReLU
 
 
 def plain(layer: ConvPoolReLU) -> nn.Module:
@@ -79,7 +79,7 @@ def test_whatever_the_default_type() -> None:
         torch.set_default_dtype(torch.float32)
 
 
-# One of each way that a layer goes: in registers, by Winograd's algorithm, by the library.
+# One of each path: in registers, with the sparse backward pass, with PyTorch's backward pass.
 WAYS = [(1, 8), (16, 16), (2, 3)]
 
 
@@ -100,8 +100,8 @@ def test_the_first_of_equals_takes_the_gradient(channels: int, filters: int) -> 
 
 
 def test_equals_stay_equal_in_even_parts_of_an_image() -> None:
-    # Where all channels are constant the transform of a patch has one entry that is not zero, from which
-    # all four outputs follow: the first must take the gradient, as in images with an empty background.
+    # Where all channels are constant the four outputs of a window are equal, as in images with an empty
+    # background: the first takes the gradient.
     torch.manual_seed(0)
     layer = ConvPoolReLU(16, 16)
     x = torch.randn(1, 16, 1, 1).expand(1, 16, 8, 8).contiguous().requires_grad_()

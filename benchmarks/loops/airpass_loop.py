@@ -15,7 +15,7 @@ from airpass import Scenario, TrainOptions  # noqa: E402
 from airpass.core.threads import one_blas_thread, processors  # noqa: E402
 from airpass.learning.aggregation import weighted_mean  # noqa: E402
 from airpass.learning.pool import Pool  # noqa: E402
-from airpass.learning.training import _trainer, prepare  # noqa: E402
+from airpass.learning.training import make_trainer, prepare  # noqa: E402
 
 
 def main() -> None:
@@ -30,11 +30,11 @@ def main() -> None:
         probe_images=1,
     )
     name, folder = Path(told.data).stem, Path(told.data).parent
-    scenario, _, _ = prepare(Scenario.paper(told.clients), name, options, told.seed, folder)
-    make = partial(_trainer, name, folder, options, told.seed, told.clients)
-    state = make()[0].flat.read()
+    scenario, data = prepare(Scenario.paper(told.clients), name, options, told.seed, folder)
+    make = partial(make_trainer, data.dataset.in_shared_memory(), data.samples, options, told.seed)
+    state = make().flat.read()
     ends = []
-    with Pool(make, min(processors(), told.clients)) as pool:
+    with Pool(make, min(processors(), told.clients), told.clients, state.size) as pool:
         for number in range(told.rounds):
             changes, _ = pool.updates(state, number, range(told.clients))
             with one_blas_thread():

@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 import torch
 
-from airpass import TrainOptions
+from airpass import Scenario, TrainOptions
 from airpass.core.errors import InvalidInput
 from airpass.core.threads import one_blas_thread, processors
-from airpass.learning.aggregation import Float32, weighted_mean
+from airpass.core.types import Single
+from airpass.learning.aggregation import weighted_mean
 from airpass.learning.client import Trainer
-from airpass.learning.download import stored_path
-from airpass.learning.partition import Indices
-from airpass.learning.pool import Make, Own, Pool
-from airpass.learning.training import _trainer
+from airpass.learning.data.cifar10 import Cifar10
+from airpass.learning.data.mnist import Mnist
+from airpass.learning.pool import Make, Pool
+from airpass.learning.training import make_trainer, prepare
 from suite.limits import Step, peak_of_all_cores
 from suite.measure import Comparison, Section, Table, duration, in_turn
 
@@ -28,13 +29,13 @@ LOOPS = Path(__file__).parent.parent / "loops"
 PEERS = LOOPS.parent.parent / ".venv-peers" / "bin"
 WORKLOADS: dict[str, dict[str, Any]] = {
     "MNIST": {
-        "data": "mnist",
+        "data": Mnist(),
         "repeats": 7,
         "shape": ("mnist-cnn", 1, 28, 32),
         "told": {"model": "mnist-cnn", "batch": 32, "learning-rate": 0.01, "rounds": 40},
     },
     "CIFAR-10": {
-        "data": "cifar10",
+        "data": Cifar10(),
         "repeats": 3,
         "shape": ("cifar-cnn", 3, 32, 64),
         "told": {"model": "cifar-cnn", "batch": 64, "learning-rate": 0.02, "rounds": 4},
@@ -77,24 +78,23 @@ def _measure(side: str, told: dict[str, Any]) -> dict[str, Any]:
 class _Echo(Trainer):
     """A trainer that takes no steps, to time the data transfer of a round."""
 
-    def update(
-        self, start: Float32, samples: Indices, round_number: int, device: int
-    ) -> tuple[Float32, float]:
+    def update(self, start: Single, round_number: int, device: int) -> tuple[Single, float]:
         """Return a dummy update."""
         return start + np.float32(device), 0.0
 
 
-def _echo(make: Make) -> Own:
-    trainer, samples = make()
+def _echo(make: Make) -> Trainer:
+    trainer = make()
     trainer.__class__ = _Echo
-    return trainer, samples
+    return trainer
 
 
 def _parts(data: Path) -> Table:
     """Time of a round of the MNIST network and of its parts, measured alternately."""
     options = TrainOptions(test_images=1, probe_images=1).filled("mnist")
-    make = partial(_trainer, "mnist", data.parent, options, 0, 10)
-    trainer, samples = make()
+    _, held = prepare(Scenario.paper(10), "mnist", options, 0, data.parent)
+    make = partial(make_trainer, held.dataset.in_shared_memory(), held.samples, options, 0)
+    trainer = make()
     torch.set_num_threads(1)
     state, share = trainer.flat.read(), 10 // processors()
     rounds = iter(range(10_000))
@@ -103,13 +103,14 @@ def _parts(data: Path) -> Table:
     def steps() -> None:
         number = next(rounds)
         for device in range(share):
-            trainer.update(state, samples[device], number, device)
+            trainer.update(state, number, device)
 
     def average() -> None:
         with one_blas_thread():
             weighted_mean(changes, np.ones(10))
 
-    with Pool(make, processors()) as pool, Pool(partial(_echo, make), processors()) as idle:
+    size = (processors(), 10, state.size)
+    with Pool(make, *size) as pool, Pool(partial(_echo, make), *size) as idle:
 
         def whole() -> None:
             pool.updates(state, next(rounds), range(10))
@@ -141,9 +142,9 @@ def run() -> Section:
     comparisons, rows, bounds = [], [], []
     peak = peak_of_all_cores()
     for name, workload in WORKLOADS.items():
-        path = stored_path(workload["data"])
+        path = workload["data"].stored_path()
         if not path.exists():
-            raise InvalidInput(f"{path}: missing; run airpass data fetch {workload['data']} first")
+            raise InvalidInput(f"{path}: missing; run airpass data fetch {workload['data'].name} first")
         told = {"data": path, **workload["told"]}
         installed = (PEERS.parent / ".installed").exists()
         sides = ["airpass", "plain loop", *(["Flower", "pfl, one process", "pfl"] if installed else [])]
@@ -195,7 +196,7 @@ def run() -> Section:
                 ("network", "program", "rounds/s", "time to the end of the first round", "complete run"),
                 rows,
             ),
-            _parts(stored_path("mnist")),
+            _parts(Mnist().stored_path()),
             Table(
                 "Upper bounds on the ratios",
                 (

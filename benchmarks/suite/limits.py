@@ -20,7 +20,7 @@ from airpass.channel.pass_uplink import element
 from airpass.core.threads import processors
 from airpass.core.types import Complex, Real
 from airpass.kernels.jit import kernel
-from airpass.learning.conv_pool import ConvPoolReLU
+from airpass.learning.layers.conv_pool import ConvPoolReLU
 from airpass.learning.models import build
 from airpass.optim import projections
 from airpass.optim.objectives import Saturating, evaluate
@@ -295,10 +295,9 @@ def run() -> Section:
                 ("network", "time", "dense GFLOP", "GFLOP/s", "share of peak", "breakdown"),
                 learning,
                 "Dense work counts the operations of layers without shortcuts. The second convolution of "
-                "the MNIST network needs fewer: in the forward pass Winograd's algorithm takes 16 "
-                "products instead of 36, and in the backward pass at least three quarters are skipped. "
-                "The network is therefore further from the peak than the rate suggests. The remaining "
-                "time is memory traffic: pooling, normalisation and copies have almost no arithmetic.",
+                "the MNIST network needs fewer: its backward pass skips at least three quarters of the "
+                "products. The remaining time is memory traffic: pooling, normalisation and copies have "
+                "almost no arithmetic.",
             ),
         ],
     )

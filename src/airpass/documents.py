@@ -112,7 +112,7 @@ def training_document(runs: Sequence["TrainingRun"]) -> dict[str, Any]:
             {
                 "scheme": run.scheme,
                 "dataset": run.dataset,
-                "scenario": run.scenario.to_dict(),
+                "scenario": None if run.scenario is None else run.scenario.to_dict(),
                 "design": None if run.design is None else design_document(run.design),
                 "config": dict(run.config),
                 "parameters": run.parameters,

@@ -1,19 +1,27 @@
 """`airpass train`, `airpass data` and `airpass demo`."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from airpass.cli.options import json_option, scenario_options
-from airpass.cli.output import console, print_training, progress, progress_bars, write_json
+from airpass.cli.output import (
+    console,
+    print_training,
+    progress,
+    training_bars,
+    write_json,
+    write_training,
+)
 from airpass.cli.root import cli
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from airpass.learning.training import TrainOptions
     from airpass.scenario import Scenario
 
 
@@ -24,20 +32,23 @@ if TYPE_CHECKING:
     "schemes",
     default="fedavg,airpass-plus",
     show_default=True,
-    help="Schemes to compare, with commas between: fedavg (ideal), or any design of `airpass methods`.",
+    help="Schemes to compare, separated by commas: fedavg (ideal), or any design of `airpass methods`.",
 )
 @click.option(
     "--dataset",
     default="mnist-mini",
     show_default=True,
-    help="mnist-mini (in the package), mnist, cifar10, or a FILE.npz of your own.",
+    help="A name of `airpass data list`, FILE.npz, file.py:Name or package.module:Name.",
 )
 @click.option("--rounds", type=int, default=200, show_default=True, help="Communication rounds.")
-@click.option("--local-steps", type=int, default=3, show_default=True, help="SGD steps J a round.")
-@click.option("--epochs", type=int, help="Passes over a device's data a round, instead of --local-steps.")
-@click.option("--batch", type=int, help="Mini-batch size.  [default: 32, for cifar10 64]")
-@click.option("--learning-rate", type=float, help="Local learning rate.  [default: 0.01, for cifar10 0.02]")
-@click.option("--model", help="mnist-cnn, cifar-cnn, cifar-cnn-group, or package.module:callable.")
+@click.option("--local-steps", type=int, default=3, show_default=True, help="SGD steps J per round.")
+@click.option("--epochs", type=int, help="Passes over a device's data per round, instead of --local-steps.")
+@click.option("--batch", type=int, help="Mini-batch size.  [default: that of the data set]")
+@click.option("--learning-rate", type=float, help="Local learning rate.  [default: that of the data set]")
+@click.option(
+    "--model",
+    help="mnist-cnn, cifar-cnn, cifar-cnn-group, package.module:callable.  [default: that of the data set]",
+)
 @click.option(
     "--partition",
     type=click.Choice(["classes", "iid", "dirichlet"]),
@@ -52,32 +63,32 @@ if TYPE_CHECKING:
     type=click.Choice(["tensor", "vector"]),
     default="tensor",
     show_default=True,
-    help="Normalise each tensor of an update by itself, or all of it at once.",
+    help="Normalise each tensor of an update separately, or the whole update at once.",
 )
 @click.option(
     "--channel-error",
     type=float,
     default=0.0,
     show_default=True,
-    help="Variance of what devices get wrong about their channel, relative to its mean power.",
+    help="Channel estimation error variance, relative to the mean power of an entry of the channel.",
 )
 @click.option(
     "--phase-error-deg",
     type=float,
     default=0.0,
     show_default=True,
-    help="Standard deviation of a device's phase, degrees.",
+    help="Standard deviation of the phase error per device, degrees.",
 )
-@click.option("--redraw-every", type=int, help="Draw new devices and redesign every so many rounds.")
-@click.option("--evaluate-every", type=int, default=10, show_default=True, help="Rounds between tests.")
-@click.option("--workers", type=int, help="Processes, one thread each.  [default: one for each core]")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="Where data sets are kept.")
+@click.option("--redraw-every", type=int, help="Rounds between new draws of the devices, with a new design.")
+@click.option("--evaluate-every", type=int, default=10, show_default=True, help="Rounds between evaluations.")
+@click.option("--workers", type=int, help="Processes, one thread each.  [default: one per processor]")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of downloaded data sets.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Directory for history, curves and checkpoints.  [default: runs/train-DATASET]",
+    help="Folder for history, curves and checkpoints.  [default: runs/train-DATASET]",
 )
-@click.option("--resume", is_flag=True, help="Go on where an interrupted run in --out stopped.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted run from its checkpoints in --out.")
 @json_option
 def train(
     scenario: "Scenario",
@@ -91,40 +102,71 @@ def train(
     json_path: str | None,
     **settings: Any,
 ) -> None:
-    """Train a model by federated learning over the designed link.
+    """Train a model by federated learning over a designed link.
 
     All schemes see the same devices, data split, initial weights, mini-batches and noise.
     """
-    from airpass import training_session as session
+    from airpass.learning.checkpoint import OtherRun
+    from airpass.learning.compare import compare
 
-    names = session.checked_schemes(schemes)
-    options = session.options_from(settings)
+    options = train_options(settings)
     if workers is not None:
         checks.whole("workers", workers, 1)
     folder = out if out is not None else Path("runs") / f"train-{Path(dataset).stem}"
-    with progress_bars() as bars:
-        runs = session.run_all(
-            scenario, names, dataset, options, seed, folder, resume, workers, data_dir, bars
-        )
+    try:
+        with training_bars(options.rounds) as bars:
+            runs = compare(
+                scenario,
+                [name.strip() for name in schemes.split(",")],
+                dataset,
+                options,
+                seed,
+                workers=workers,
+                data_dir=data_dir,
+                folder=folder,
+                resume=resume,
+                on_start=bars.start,
+                on_round=bars.show,
+                on_end=lambda done: write_training(done, folder),
+            )
+    except OtherRun as error:
+        raise InvalidInput(f"{error}; use another --out, or omit --resume") from None
     from airpass.documents import training_document
 
     write_json(json_path, lambda: training_document(runs))
     if json_path != "-":
         print_training(runs, folder)
     if not all(run.finished for run in runs):
-        click.echo(f"airpass: {runs[-1].status}; go on with --resume", err=True)
+        click.echo(f"airpass: {runs[-1].status}; continue with --resume", err=True)
         sys.exit(130)
+
+
+def train_options(settings: Mapping[str, Any]) -> "TrainOptions":
+    """Options of training from the flags of `airpass train`."""
+    from airpass.core.registry import with_options
+    from airpass.learning.training import TrainOptions
+
+    own = dict(settings)
+    tables = {
+        "partition": {
+            "kind": own.pop("partition"),
+            **{name: own.pop(name) for name in ("classes_per_device", "concentration")},
+        },
+        "link": {name: own.pop(name) for name in ("normalise", "channel_error", "phase_error_deg")},
+    }
+    options: TrainOptions = with_options(TrainOptions(), own | tables)
+    return options
 
 
 @cli.group()
 def data() -> None:
-    """Fetch, list and verify data sets."""
+    """Download, list and verify data sets."""
 
 
 data_dir_option = click.option(
     "--data-dir",
     type=click.Path(path_type=Path),
-    help="Where data sets are kept.  [default: $AIRPASS_DATA, else the platform's cache directory]",
+    help="Folder of downloaded data sets.  [default: $AIRPASS_DATA, else the platform's cache directory]",
 )
 
 
@@ -132,11 +174,12 @@ data_dir_option = click.option(
 @click.argument("names", nargs=-1, required=True)
 @data_dir_option
 def data_fetch(names: Sequence[str], data_dir: Path | None) -> None:
-    """Fetch data sets by name and check their sums."""
-    from airpass.learning import download
+    """Download data sets and verify their checksums."""
+    from airpass.learning.data import data_source
 
-    with progress("Fetching") as report:
-        paths = [download.fetch(name, data_dir, report) for name in names]
+    sources = [data_source(name) for name in names]
+    with progress("Downloading") as report:
+        paths = [source.fetch(data_dir, report) for source in sources]
     for path in paths:
         console().print(str(path), soft_wrap=True)
 
@@ -145,24 +188,25 @@ def data_fetch(names: Sequence[str], data_dir: Path | None) -> None:
 @data_dir_option
 @json_option
 def data_list(data_dir: Path | None, json_path: str | None) -> None:
-    """List the data sets, and whether each is there and whole."""
-    from airpass.learning import datasets, download
+    """List the data sets and their state: ok, absent or damaged."""
+    from airpass.learning.data import SOURCES
+    from airpass.learning.data.download import data_directory
 
     rows = [
         {
             "name": name,
-            "state": download.check(name, data_dir),
-            "summary": recipe.summary,
-            "cite": recipe.citation,
+            "state": source.check(data_dir),
+            "summary": source.summary,
+            "cite": source.citation,
         }
-        for name, recipe in datasets.RECIPES.items()
+        for name, source in SOURCES.methods().items()
     ]
-    write_json(json_path, lambda: {"datasets": rows, "directory": str(download.data_directory(data_dir))})
+    write_json(json_path, lambda: {"datasets": rows, "directory": str(data_directory(data_dir))})
     if json_path == "-":
         return
     from rich.table import Table
 
-    table = Table("name", "state", "what it is", box=None, header_style="bold", pad_edge=False)
+    table = Table("name", "state", "description", box=None, header_style="bold", pad_edge=False)
     for row in rows:
         table.add_row(row["name"], row["state"], f"{row['summary']}. {row['cite']}")
     console().print(table)
@@ -172,16 +216,15 @@ def data_list(data_dir: Path | None, json_path: str | None) -> None:
 @click.argument("names", nargs=-1)
 @data_dir_option
 def data_verify(names: Sequence[str], data_dir: Path | None) -> None:
-    """Check the sums of the data sets that are there."""
-    from airpass.learning import datasets, download
+    """Verify the checksums of stored data sets; all of them if no name is given."""
+    from airpass.learning.data import SOURCES, data_source
 
-    for name in names:
-        checks.one_of("dataset", name, datasets.RECIPES)
-    states = {name: download.check(name, data_dir) for name in names or datasets.RECIPES}
+    sources = [data_source(name) for name in names] or SOURCES.methods().values()
+    states = {source.name: source.check(data_dir) for source in sources}
     for name, state in states.items():
         console().print(f"{name}: {state}", soft_wrap=True)
     if any(state.startswith("damaged") for state in states.values()):
-        raise InvalidInput("a data set is damaged: 'airpass data fetch NAME' fetches it again")
+        raise InvalidInput("a data set is damaged: 'airpass data fetch NAME' downloads it again")
 
 
 @cli.command()
@@ -190,7 +233,7 @@ def data_verify(names: Sequence[str], data_dir: Path | None) -> None:
     type=click.Path(path_type=Path),
     default=Path("runs/demo"),
     show_default=True,
-    help="Directory for figures, JSON and report.",
+    help="Folder for figures, JSON and report.",
 )
 @click.option("--seed", type=int, default=7, show_default=True, help="Seed of everything random.")
 @click.option("--rounds", type=int, default=100, show_default=True, help="Communication rounds of training.")
@@ -198,8 +241,17 @@ def demo(out: Path, seed: int, rounds: int) -> None:
     """Design and train the paper's K=10, M=5, N=5, 10 dB set-up by every fast scheme; write a report."""
     from airpass.study.demo import run
 
-    with progress_bars() as bars:
-        rows = run(out, checks.whole("seed", seed, 0), checks.whole("rounds", rounds, 1), bars)
+    checks.whole("seed", seed, 0)
+    checks.whole("rounds", rounds, 1)
+    with training_bars(rounds) as bars:
+        rows = run(
+            out,
+            seed,
+            rounds,
+            on_start=bars.start,
+            on_round=bars.show,
+            on_end=lambda runs: write_training(runs, out / "training"),
+        )
     from rich.table import Table
 
     table = Table("scheme", box=None, header_style="bold", pad_edge=False)

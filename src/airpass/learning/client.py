@@ -1,8 +1,8 @@
-"""What a device does in a round: start from the global model, take local SGD steps, send the change.
+"""Local training of a device: start from the global model, take SGD steps, return the change.
 
-One thread, and randomness keyed on seed, round and device: the update of a device is the same
-wherever and in whatever company it is computed. A GPU is used if there is one; it gives slightly
-different numbers than a processor, as it sums in another order.
+One thread, and random numbers keyed on seed, round and device: the update of a device does not depend on the
+process that computes it. A GPU is used if there is one. Its results differ from those of a processor in
+rounding.
 """
 
 import os
@@ -14,16 +14,16 @@ from torch import nn
 from torch.nn import functional
 
 from airpass.core.randomness import Purpose, stream
-from airpass.learning.aggregation import Float32
-from airpass.learning.datasets import Bytes, Dataset
-from airpass.learning.partition import Indices
+from airpass.core.types import Single
+from airpass.learning.data.base import Bytes, Dataset
+from airpass.learning.data.partition import Indices, Samples
 
-CHUNK = 1000  # images measured at a time
+CHUNK = 1000  # images evaluated at a time
 
 
 @dataclass(frozen=True)
 class LocalWork:
-    """How a device trains. `steps` mini-batch steps, or `epochs` passes over its data instead."""
+    """Local training: `steps` mini-batch steps or, if not None, `epochs` passes over the device's data."""
 
     steps: int
     epochs: int | None
@@ -32,15 +32,65 @@ class LocalWork:
 
 
 @dataclass(frozen=True)
-class Watched:
-    """Images on which a model is measured: of the test set, and of what the devices hold."""
+class EvaluationSet:
+    """Images on which a model is evaluated: indices of test images, and of training images."""
 
     tests: Indices
     probe: Indices
 
+    @property
+    def test_chunks(self) -> int:
+        """Number of chunks of test images. Chunks of training images follow."""
+        return -(-self.tests.size // CHUNK)
+
+    @property
+    def chunks(self) -> int:
+        """Number of all chunks."""
+        return self.test_chunks - (-self.probe.size // CHUNK)
+
+
+def evaluation_set(
+    dataset: Dataset, samples: Samples, test_images: int | None, probe_images: int, seed: int
+) -> EvaluationSet:
+    """Choose the images for evaluation.
+
+    Parameters
+    ----------
+    dataset
+        The data set.
+    samples
+        Indices of training images, per device.
+    test_images
+        Number of test images, evenly spaced; None for all.
+    probe_images
+        Number of training images, drawn from those of all devices. The loss on them estimates
+        F(w) = sum_k |D_k|/D F_k(w), eq. (1).
+    seed
+        Seed of the draw.
+
+    Returns
+    -------
+    EvaluationSet
+        Indices of the images.
+    """
+    held = np.concatenate(samples)
+    rng = stream(seed, Purpose.PARTITION, 1)
+    probe = np.sort(rng.choice(held, min(probe_images, held.size), replace=False))
+    return EvaluationSet(evenly_spaced(dataset.y_test.size, test_images), probe)
+
+
+def evenly_spaced(count: int, wanted: int | None) -> Indices:
+    """Indices of `wanted` out of `count` images, evenly spaced; all of them for None.
+
+    The first half of MNIST's test set is easier than the second.
+    """
+    if wanted is None or wanted >= count:
+        return np.arange(count)
+    return np.arange(wanted) * count // wanted
+
 
 class Images:
-    """Images as bytes, a quarter of the memory that floats would take, standardised when they are used."""
+    """Images as bytes, which take a quarter of the memory of floats. They are standardised on access."""
 
     def __init__(self, images: Bytes, dataset: Dataset, device: torch.device) -> None:
         self._bytes = torch.from_numpy(np.ascontiguousarray(images)).to(device)
@@ -59,7 +109,7 @@ def computing_device() -> torch.device:
 
 
 def gpu_names() -> tuple[str, ...]:
-    """The GPUs that processes may be given, as CUDA_VISIBLE_DEVICES has them."""
+    """Names of the available GPUs, as in CUDA_VISIBLE_DEVICES."""
     given = os.environ.get("CUDA_VISIBLE_DEVICES")
     named = given.split(",") if given else [str(number) for number in range(torch.cuda.device_count())]
     return tuple(named) if torch.cuda.is_available() else ()
@@ -79,42 +129,61 @@ class FlatModel:
         self._variances = [value for name, value in named.items() if name.endswith("running_var")]
         self.sizes = [value.numel() for value in self.state]
 
-    def read(self) -> Float32:
+    def read(self) -> Single:
         """The state as a vector."""
         return torch.cat([value.reshape(-1) for value in self.state]).cpu().numpy()
 
-    def write(self, vector: Float32) -> None:
+    def write(self, vector: Single) -> None:
         """Set the state from a vector."""
         parts = torch.split(torch.from_numpy(vector), self.sizes)
         for value, part in zip(self.state, parts, strict=True):
             value.copy_(part.view(value.shape))
-        for variance in self._variances:  # noise on the air can push a small one below zero
+        for variance in self._variances:  # receiver noise can push a small one below zero
             variance.clamp_(min=0.0)
 
 
 class Trainer:
-    """Trains and tests one model on one data set, in one thread."""
+    """Trains and evaluates one model on the data of all devices, in one thread."""
 
     def __init__(
-        self, dataset: Dataset, model: nn.Module, work: LocalWork, watched: Watched, seed: int
+        self,
+        dataset: Dataset,
+        samples: Samples,
+        model: nn.Module,
+        work: LocalWork,
+        evaluation: EvaluationSet,
+        seed: int,
     ) -> None:
         self.device = computing_device()
         self.flat = FlatModel(model.to(self.device))
         self.work = work
         self.seed = seed
-        self.probe = torch.from_numpy(watched.probe).to(self.device)
+        self.samples = samples
+        self.test_chunks = evaluation.test_chunks
+        self.probe = torch.from_numpy(evaluation.probe).to(self.device)
         self.images = Images(dataset.x_train, dataset, self.device)
         self.labels = torch.from_numpy(dataset.y_train.astype(np.int64)).to(self.device)
-        self.test_images = Images(dataset.x_test[watched.tests], dataset, self.device)
-        labels = dataset.y_test[watched.tests].astype(np.int64)
+        self.test_images = Images(dataset.x_test[evaluation.tests], dataset, self.device)
+        labels = dataset.y_test[evaluation.tests].astype(np.int64)
         self.test_labels = torch.from_numpy(labels).to(self.device)
 
-    def update(
-        self, start: Float32, samples: Indices, round_number: int, device: int
-    ) -> tuple[Float32, float]:
-        """The change of the state after local training, and the mean training loss."""
+    def update(self, start: Single, round_number: int, device: int) -> tuple[Single, float]:
+        """Local training of a device.
+
+        Parameters
+        ----------
+        start
+            State of the global model.
+        round_number, device
+            Round and device; together with the seed they fix mini-batches and dropout.
+
+        Returns
+        -------
+        tuple of Single and float
+            Change of the state, and mean training loss.
+        """
         rng = stream(self.seed, Purpose.BATCHES, round_number, device)
-        batches = _batches(samples, self.work, rng)
+        batches = draw_batches(self.samples[device], self.work, rng)
         self._seed_dropout(int(rng.integers(2**63)))
         self.flat.write(start)
         model, parameters = self.flat.model, self.flat.parameters
@@ -132,15 +201,15 @@ class Trainer:
         return change, float(torch.stack(losses).mean())
 
     def _seed_dropout(self, seed: int) -> None:
-        # torch.manual_seed asks every kind of accelerator in turn, which takes as long as a small layer.
+        # torch.manual_seed also seeds every kind of accelerator, which takes as long as a small layer.
         if self.device.type == "cpu":
             torch.default_generator.manual_seed(seed)
         else:
             torch.manual_seed(seed)
 
     @torch.no_grad()
-    def measure(self, state: Float32, chunk: int) -> tuple[int, float]:
-        """Correct answers and summed loss on one chunk: first those of the test set, then of the probe."""
+    def evaluate(self, state: Single, chunk: int) -> tuple[int, float]:
+        """Correct answers and summed loss on one chunk of the evaluation set."""
         self.flat.write(state)
         self.flat.model.eval()
         images, labels = self._chunk(chunk)
@@ -149,7 +218,7 @@ class Trainer:
         return int((answers.argmax(1) == labels).sum()), float(loss)
 
     def _chunk(self, chunk: int) -> tuple[torch.Tensor, torch.Tensor]:
-        beyond = chunk - chunks(len(self.test_labels))
+        beyond = chunk - self.test_chunks
         if beyond < 0:
             here = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
             return self.test_images[here], self.test_labels[here]
@@ -157,33 +226,8 @@ class Trainer:
         return self.images[chosen], self.labels[chosen]
 
 
-def chunks(count: int) -> int:
-    """How many chunks `count` images make."""
-    return -(-count // CHUNK)
-
-
-def every(count: int, wanted: int | None) -> Indices:
-    """Up to `wanted` of `count` images, evenly spaced; all of them for None.
-
-    The first half of MNIST's test set is easier than the second.
-    """
-    if wanted is None or wanted >= count:
-        return np.arange(count)
-    return np.arange(wanted) * count // wanted
-
-
-def probe(samples: list[Indices], size: int, seed: int) -> Indices:
-    """A fixed sample of what all devices hold, on which the global training loss is measured.
-
-    Drawn evenly from the union, it estimates F(w) = sum_k |D_k|/D F_k(w), eq. (1).
-    """
-    held = np.concatenate(samples)
-    rng = stream(seed, Purpose.PARTITION, 1)
-    return np.sort(rng.choice(held, min(size, held.size), replace=False))
-
-
-def _batches(samples: Indices, work: LocalWork, rng: np.random.Generator) -> list[Indices]:
-    """Mini-batches drawn without repetition until all samples were used, then anew."""
+def draw_batches(samples: Indices, work: LocalWork, rng: np.random.Generator) -> list[Indices]:
+    """Mini-batches. No sample is drawn again before all others were drawn."""
     batch = min(work.batch, samples.size)
     if work.epochs is not None:
         rounds = [rng.permutation(samples) for _ in range(work.epochs)]

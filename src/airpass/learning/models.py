@@ -1,20 +1,21 @@
-"""The paper's two networks, and users' own by import path.
+"""The paper's two networks, and the user's own by reference.
 
-The paper gives layers and filters; kernel sizes, padding, dropout rates and initialisation are
-ours: 3 x 3, same padding, 2 x 2 max-pooling, 0.25, PyTorch's defaults.
+The paper gives layers and filters. It does not give kernel sizes, padding, dropout rates and initialisation;
+they are 3 x 3, same padding, 2 x 2 max-pooling, 0.25, and PyTorch's defaults.
 """
 
-import importlib
 from collections.abc import Callable
 from functools import partial
 
 import torch
 from torch import nn
 
+from airpass.core import checks
 from airpass.core.errors import InvalidInput
-from airpass.learning.conv_pool import ConvPoolReLU
+from airpass.core.references import is_reference, load_reference
+from airpass.learning.layers.conv_pool import ConvPoolReLU
 
-DROPOUT = 0.25  # after each block of the CIFAR-10 network; ours
+DROPOUT = 0.25  # after each block of the CIFAR-10 network; not in the paper
 
 
 def mnist_cnn(channels: int = 1, classes: int = 10, side: int = 28) -> nn.Module:
@@ -65,11 +66,26 @@ MODELS: dict[str, Callable[..., nn.Module]] = {
     "cifar-cnn": cifar_cnn,
     "cifar-cnn-group": partial(cifar_cnn, normalisation="group"),
 }
-DEFAULT_MODEL = {"mnist-mini": "mnist-cnn", "mnist": "mnist-cnn", "cifar10": "cifar-cnn"}
+REFERENCE = "package.module:callable"  # also file.py:callable
 
 
 def build(name: str, channels: int, classes: int, side: int, torch_seed: int) -> nn.Module:
-    """The model called `name`, or the one that "package.module:callable" makes, from a seed."""
+    """Build a network.
+
+    Parameters
+    ----------
+    name
+        One of MODELS; or `package.module:callable` or `file.py:callable`, which is called without arguments.
+    channels, classes, side
+        Channels of an image, number of classes, and height of an image.
+    torch_seed
+        Seed of the initial weights. PyTorch's own random state is left as it is.
+
+    Returns
+    -------
+    nn.Module
+        The network, with weights channels-last in memory.
+    """
     maker = partial(MODELS[name], channels, classes, side) if name in MODELS else _imported(name)
     state = torch.random.get_rng_state()
     torch.manual_seed(torch_seed)
@@ -78,20 +94,14 @@ def build(name: str, channels: int, classes: int, side: int, torch_seed: int) ->
     finally:
         torch.random.set_rng_state(state)
     if not isinstance(model, nn.Module):
-        raise InvalidInput(f"model = {name!r}: makes a {type(model).__name__}, not a torch.nn.Module")
+        raise InvalidInput(f"model = {name!r}: returns a {type(model).__name__}, not a torch.nn.Module")
     return model.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
 
 def _imported(name: str) -> Callable[[], nn.Module]:
-    module, colon, attribute = name.partition(":")
-    if not colon:
-        raise InvalidInput(
-            f"model = {name!r}: must be one of {', '.join(MODELS)}, or package.module:callable"
-        )
-    try:
-        maker = getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError) as error:
-        raise InvalidInput(f"model = {name!r}: cannot be imported ({error})") from None
+    if not is_reference(name):
+        checks.one_of("model", name, [*MODELS, REFERENCE])
+    maker = load_reference("model", name)
     if not callable(maker):
         raise InvalidInput(f"model = {name!r}: is not callable")
     return maker  # type: ignore[no-any-return]

@@ -1,67 +1,57 @@
-"""Devices trained side by side, each in a process of one thread.
+"""Trains devices in parallel, in processes of one thread each.
 
-Two processes with one thread each are faster than one with two: the networks are small. Processes
-take devices as they get done with others, so that a slow one does not keep a round waiting. The global model
-and the updates go through files that are rewritten every round, and so stay in memory; only numbers of
-rounds, devices and rows are sent. Who computes which update does not show in the result.
+Two processes with one thread each are faster than one process with two: the networks are small. A process
+takes new devices when it has finished others, so that a slow process does not delay a round. The global model
+and the updates are in memory that all processes share; only numbers of rounds, devices and rows are sent.
+Results do not depend on the assignment of devices to workers.
 """
 
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
 import torch
 
-from airpass.core.types import Real
+from airpass.core.types import Real, Single
 from airpass.core.workers import follow_parent
-from airpass.learning.aggregation import Float32
 from airpass.learning.client import Trainer
-from airpass.learning.partition import Indices
+from airpass.learning.shared import shared
 
-Own = tuple[Trainer, list[Indices]]  # a worker's own trainer and partition
-Make = Callable[[], Own]
+Make = Callable[[], Trainer]
 T = TypeVar("T")
 
-MODEL = "model"
-UPDATES = "updates"
-
-_here: Own | None = None  # in a worker process
+# In a worker process: trainer, global model, and a row per update.
+_here: tuple[Trainer, Single, Single] | None = None
 
 
-def _prepare_process(make: Make, parent: int, shared: Path) -> None:
+def _start_worker(make: Make, model: Single, updates: Single, parent: int) -> None:
     global _here  # noqa: PLW0603
-    follow_parent(parent, shared)
+    follow_parent(parent)
     torch.set_num_threads(1)
-    _here = make()
+    _here = make(), np.asarray(model), np.asarray(updates)
 
 
-def _updates(folder: Path, round_number: int, tasks: Sequence[tuple[int, int]]) -> list[float]:
-    """Train (row, device) by (row, device); the change of the model goes into the row."""
+def _update(round_number: int, tasks: Sequence[tuple[int, int]]) -> list[float]:
+    """Train devices, given as (row, device). The updates go into the rows; the losses are returned."""
     assert _here is not None
-    trainer, samples = _here
-    state = np.fromfile(folder / MODEL, np.float32)
+    trainer, model, updates = _here
     losses = []
-    with (folder / UPDATES).open("r+b") as file:
-        for row, device in tasks:
-            change, loss = trainer.update(state, samples[device], round_number, device)
-            file.seek(row * change.nbytes)
-            file.write(change.data)
-            losses.append(loss)
+    for row, device in tasks:
+        updates[row], loss = trainer.update(model, round_number, device)
+        losses.append(loss)
     return losses
 
 
-def _measures(folder: Path, chunks: Sequence[int]) -> list[tuple[int, float]]:
+def _evaluate(chunks: Sequence[int]) -> list[tuple[int, float]]:
     assert _here is not None
-    state = np.fromfile(folder / MODEL, np.float32)
-    return [_here[0].measure(state, chunk) for chunk in chunks]
+    trainer, model, _ = _here
+    return [trainer.evaluate(model, chunk) for chunk in chunks]
 
 
 def groups(tasks: Sequence[T], workers: int) -> list[Sequence[T]]:
-    """What is handed out at a time: large parts first, then ever smaller ones, as each costs a message."""
+    """Split tasks into groups that are sent at once: large ones first, then smaller ones."""
     found, first = [], 0
     while first < len(tasks):
         size = -(-(len(tasks) - first) // (2 * workers))
@@ -71,54 +61,68 @@ def groups(tasks: Sequence[T], workers: int) -> list[Sequence[T]]:
 
 
 class Pool:
-    """`workers` processes that all hold the data; with one worker, this process."""
+    """Worker processes, each with a trainer. With one worker, the calling process itself.
 
-    def __init__(self, make: Make, workers: int) -> None:
+    Parameters
+    ----------
+    make
+        Makes a trainer; called once in each worker.
+    workers
+        Number of processes.
+    devices
+        Largest number of updates per round.
+    entries
+        Number of entries of an update.
+    """
+
+    def __init__(self, make: Make, workers: int, devices: int, entries: int) -> None:
         self._workers = workers
-        self._executor: Any = None
-        self._folder: Any = None
         self._threads = torch.get_num_threads()
-        self._own: Own | None = None
+        self._executor: Any = None
+        self._trainer: Trainer | None = None
         if workers == 1:
             torch.set_num_threads(1)
-            self._own = make()
-        else:
-            import loky
+            self._trainer = make()
+            return
+        import loky  # unlike concurrent.futures, it works in scripts without a main guard
 
-            self._folder = TemporaryDirectory(prefix="airpass-", ignore_cleanup_errors=True)
-            for name in (MODEL, UPDATES):
-                (Path(self._folder.name) / name).touch()
-            self._executor = loky.ProcessPoolExecutor(
-                workers,
-                initializer=_prepare_process,
-                initargs=(make, os.getpid(), Path(self._folder.name)),
-            )
+        self._model = shared(np.zeros(entries, np.float32))
+        self._updates = shared(np.zeros((devices, entries), np.float32))
+        self._executor = loky.ProcessPoolExecutor(
+            workers, initializer=_start_worker, initargs=(make, self._model, self._updates, os.getpid())
+        )
 
-    def updates(self, state: Float32, round_number: int, devices: Sequence[int]) -> tuple[Float32, Real]:
-        """Update and training loss of every device, in their order."""
-        if self._own is not None:
-            trainer, samples = self._own
-            results = [trainer.update(state, samples[k], round_number, k) for k in devices]
+    def updates(self, state: Single, round_number: int, devices: Sequence[int]) -> tuple[Single, Real]:
+        """Train devices.
+
+        Parameters
+        ----------
+        state
+            State of the global model.
+        round_number
+            Number of the round.
+        devices
+            The devices.
+
+        Returns
+        -------
+        tuple of Single and Real
+            Updates, shape (len(devices), entries), and training losses. The next call overwrites the updates.
+        """
+        if self._trainer is not None:
+            results = [self._trainer.update(state, round_number, k) for k in devices]
             found = np.array([update for update, _ in results], np.float32)
             return found.reshape(len(devices), state.size), np.array([loss for _, loss in results])
-        folder = self._share(state)
-        losses = self._spread(partial(_updates, folder, round_number), list(enumerate(devices)))
-        found = np.fromfile(folder / UPDATES, np.float32, len(devices) * state.size)
-        return found.reshape(len(devices), state.size), np.array(losses)
+        self._model[:] = state
+        losses = self._spread(partial(_update, round_number), list(enumerate(devices)))
+        return np.asarray(self._updates[: len(devices)]), np.array(losses)
 
-    def measures(self, state: Float32, chunks: int) -> list[tuple[int, float]]:
-        """Correct answers and summed loss of every chunk."""
-        if self._own is not None:
-            return [self._own[0].measure(state, chunk) for chunk in range(chunks)]
-        return self._spread(partial(_measures, self._share(state)), range(chunks))
-
-    def _share(self, state: Float32) -> Path:
-        """The folder that processes share, with the model in it."""
-        folder = Path(self._folder.name)
-        # Over what is there: a file that is cut to nothing and written anew would go to the disk at once.
-        with (folder / MODEL).open("r+b") as file:
-            file.write(state.data)
-        return folder
+    def evaluate(self, state: Single, chunks: int) -> list[tuple[int, float]]:
+        """Correct answers and summed loss, per chunk of the evaluation set."""
+        if self._trainer is not None:
+            return [self._trainer.evaluate(state, chunk) for chunk in range(chunks)]
+        self._model[:] = state
+        return self._spread(_evaluate, range(chunks))
 
     def _spread(self, work: Callable[[Any], list[Any]], tasks: Sequence[Any]) -> list[Any]:
         futures = [self._executor.submit(work, group) for group in groups(tasks, self._workers)]
@@ -129,7 +133,6 @@ class Pool:
         torch.set_num_threads(self._threads)
         if self._executor is not None:
             self._executor.shutdown(wait=True, kill_workers=True)
-            self._folder.cleanup()
 
     def __enter__(self) -> "Pool":
         return self

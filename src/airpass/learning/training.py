@@ -1,13 +1,11 @@
-"""Federated training over a designed link: rounds of local steps, aggregation and tests.
+"""Federated training over a link: rounds of local steps, aggregation and evaluation.
 
-Everything random is keyed on seed, round and device, so that all schemes of a comparison see the
-same data split, initial weights, mini-batches and noise, and a run that was interrupted goes on
-to the same numbers.
+Random numbers are keyed on seed, round and device. So all schemes of a comparison see the same data
+partition, initial weights, mini-batches and noise, and an interrupted run resumes to the same numbers.
 """
 
 import hashlib
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -17,133 +15,218 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from torch import nn
 
 from airpass import __version__
+from airpass.aircomp import Link
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
-from airpass.core.registry import result_options
-from airpass.core.threads import one_blas_thread
-from airpass.designs.api import Design
-from airpass.designs.api import design as run_design
-from airpass.learning import models
-from airpass.learning.aggregation import Float32, Link, LinkOptions, over_the_air, weighted_mean
+from airpass.core.registry import Report, discard, result_options, with_options
+from airpass.core.threads import one_blas_thread, processors
+from airpass.core.types import Real, Single
+from airpass.designs.api import Design, design
+from airpass.learning import FEDAVG, models
+from airpass.learning.aggregation import LinkOptions, over_the_air, weighted_mean
 from airpass.learning.checkpoint import Saved, restore, save
-from airpass.learning.client import (
-    FlatModel,
-    LocalWork,
-    Trainer,
-    Watched,
-    chunks,
-    computing_device,
-    every,
-    probe,
-)
-from airpass.learning.datasets import Dataset
-from airpass.learning.download import check_name, load
-from airpass.learning.partition import Indices, PartitionOptions, partition
+from airpass.learning.client import FlatModel, LocalWork, Trainer, computing_device, evaluation_set
+from airpass.learning.data import data_source
+from airpass.learning.data.base import Dataset, DataSource
+from airpass.learning.data.partition import FederatedData, PartitionOptions, Samples, partition
 from airpass.learning.pool import Pool
 from airpass.scenario import Scenario
 
-FEDAVG = "fedavg"
-# Section VI-A of the paper.
-LEARNING_RATE = {"cifar10": 0.02}
-BATCH = {"cifar10": 64}
-OTHER_LEARNING_RATE = 0.01
-OTHER_BATCH = 32
+DATASET = "mnist-mini"  # default data set
 
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """Sources: P is section VI-A of the paper."""
+    """Options of training. P: from section VI-A of the paper; the other defaults are not in the paper."""
 
-    rounds: int = 200  # ours; the paper does not say
-    local_steps: int = 3  # J mini-batch steps; P
-    epochs: int | None = None  # passes over a device's data instead of steps
-    batch: int | None = None  # 32, for CIFAR-10 64; P
-    learning_rate: float | None = None  # 0.01, for CIFAR-10 0.02; P
-    model: str | None = None  # the paper's network for the data set
-    evaluate_every: int = 10  # rounds between tests; ours
-    test_images: int | None = None  # of the test set, evenly spaced; None is all
-    probe_images: int = 5000  # training images on which the global training loss is measured; ours
-    redraw_every: int | None = None  # rounds between new draws of the devices; None is never
+    rounds: int = 200  # communication rounds
+    local_steps: int = 3  # mini-batch steps J per round; P
+    epochs: int | None = None  # passes over a device's data per round, instead of local_steps
+    batch: int | None = None  # mini-batch size; None: that of the data set
+    learning_rate: float | None = None  # local learning rate; None: that of the data set
+    model: str | None = None  # network; None: that of the data set
+    evaluate_every: int = 10  # rounds between evaluations
+    test_images: int | None = None  # number of test images, evenly spaced; None: all
+    probe_images: int = 5000  # training images on which the global training loss is evaluated
+    redraw_every: int | None = None  # rounds between new draws of the devices; None: never
     partition: PartitionOptions = field(default_factory=PartitionOptions)
     link: LinkOptions = field(default_factory=LinkOptions)
 
     def __post_init__(self) -> None:
-        checks.whole("rounds", self.rounds, 1)
-        checks.whole("local_steps", self.local_steps, 1)
-        checks.whole("evaluate_every", self.evaluate_every, 1)
-        checks.whole("probe_images", self.probe_images, 1)
+        for name in ("rounds", "local_steps", "evaluate_every", "probe_images"):
+            checks.whole(name, getattr(self, name), 1)
         for name in ("epochs", "batch", "test_images", "redraw_every"):
             if getattr(self, name) is not None:
                 checks.whole(name, getattr(self, name), 1)
         if self.learning_rate is not None:
             checks.positive("learning_rate", self.learning_rate)
 
-    def filled(self, dataset: str) -> "TrainOptions":
-        """With every default that depends on the data set filled in."""
-        check_name(dataset)
-        model = self.model or models.DEFAULT_MODEL.get(dataset)
+    def filled(self, dataset: str | DataSource) -> "TrainOptions":
+        """The options with the defaults of a data set in place of None."""
+        source = data_source(dataset)
+        model = self.model or source.model
         if model is None:
             raise InvalidInput(
-                f"model is missing: for {dataset} give one of {', '.join(models.MODELS)}, "
-                "or package.module:callable"
+                f"model is missing: for {source.name} give one of {', '.join(models.MODELS)}, "
+                f"or {models.REFERENCE}"
             )
         return replace(
             self,
-            batch=self.batch or BATCH.get(dataset, OTHER_BATCH),
-            learning_rate=self.learning_rate or LEARNING_RATE.get(dataset, OTHER_LEARNING_RATE),
+            batch=self.batch or source.batch,
+            learning_rate=self.learning_rate or source.learning_rate,
             model=model,
         )
 
 
+def training_options(table: Mapping[str, Any]) -> tuple[str, TrainOptions, Path | None]:
+    """Read the `[train]` table of a study.
+
+    Parameters
+    ----------
+    table
+        `dataset`, `data_dir`, and fields of `TrainOptions`.
+
+    Returns
+    -------
+    tuple of str, TrainOptions and Path or None
+        Data set, options with the defaults of the data set, and data directory.
+    """
+    given = dict(table)
+    dataset = str(given.pop("dataset", DATASET))
+    data_dir = given.pop("data_dir", None)
+    if data_dir is not None and not isinstance(data_dir, str | Path):
+        raise InvalidInput(f"train.data_dir = {data_dir!r}: must be a folder")
+    options: TrainOptions = with_options(TrainOptions(), given, "train.")
+    return dataset, options.filled(dataset), None if data_dir is None else Path(data_dir)
+
+
 @dataclass(frozen=True)
 class Record:
-    """One evaluated round. Errors and local loss are means over the rounds since the last."""
+    """One evaluated round. Errors and local loss are means over the rounds since the previous record."""
 
     round: int
     test_accuracy: float
     test_loss: float
-    train_loss: float  # of the global model over what all devices hold, eq. (1)
-    local_loss: float  # of the selected devices while they train; not a number if nobody trained
+    train_loss: float  # of the global model on samples of all devices, eq. (1)
+    local_loss: float  # of the selected devices during local training; NaN if no device is selected
     selected_count: int
-    predicted_mse: float  # zero for ideal FedAvg; not a number if nobody was selected
+    predicted_mse: float  # zero for ideal FedAvg; NaN if no device is selected
     measured_mse: float
-    seconds: float  # since the run began, interruptions left out
+    seconds: float  # since the start of the run, without interruptions
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrainingRun:
-    """A training run, finished or interrupted."""
+    """The result of `train`, finished or interrupted.
+
+    Parameters
+    ----------
+    scheme
+        Name of the method that designed the link; "fedavg" without a link.
+    dataset
+        Name of the data set.
+    devices
+        Number of devices K.
+    scenario
+        The scenario, if known: that of the design, or the one given.
+    link
+        The link after the last round; None for ideal FedAvg.
+    config
+        Options, seed and fingerprints of everything that the result depends on.
+    parameters
+        Number of entries of an update: weights, and running statistics if there are any.
+    history
+        The evaluated rounds.
+    state
+        State of the global model.
+    finished
+        Whether all rounds are done.
+    status
+        "done", or where the run was interrupted.
+    """
 
     scheme: str
     dataset: str
-    scenario: Scenario
-    design: Design | None  # None for ideal FedAvg
+    devices: int
+    scenario: Scenario | None
+    link: Link | None
     config: Mapping[str, Any]
-    parameters: int  # entries of an update: weights, and running statistics if there are any
+    parameters: int
     history: tuple[Record, ...]
-    state: Float32  # the global model
+    state: Single
     finished: bool
     status: str
+
+    @property
+    def design(self) -> Design | None:
+        """The link, if it is a design."""
+        return self.link if isinstance(self.link, Design) else None
+
+    def __repr__(self) -> str:
+        last = self.history[-1]
+        return (
+            f"TrainingRun({self.scheme} on {self.dataset}: {last.round} rounds, "
+            f"accuracy {100 * last.test_accuracy:.1f} %)"
+        )
 
 
 OnRound = Callable[[int, Mapping[str, float]], None]
 
 
 def prepare(
-    scenario: Scenario, dataset: str, options: TrainOptions, seed: int, data_dir: Path | None = None
-) -> tuple[Scenario, Dataset, list[Indices]]:
-    """Data, who holds which samples, and the scenario with weights to match."""
-    data = load(dataset, data_dir)
-    samples = partition(data.y_train, scenario.devices.count, options.partition, seed)
-    return scenario.with_samples([share.size for share in samples]), data, samples
+    scenario: Scenario,
+    dataset: str | DataSource = DATASET,
+    options: TrainOptions | None = None,
+    seed: int = 0,
+    data_dir: Path | None = None,
+    report: Report = discard,
+) -> tuple[Scenario, FederatedData]:
+    """Load a data set, split it among the devices of a scenario, and set the weights accordingly.
+
+    Parameters
+    ----------
+    scenario
+        The devices.
+    dataset
+        Name, `FILE.npz`, `file.py:Name`, `package.module:Name`, or an object.
+    options
+        Options of training; only `partition` matters here.
+    seed
+        Seed of the partition; the same as that of `train`.
+    data_dir
+        Folder of downloaded data sets.
+    report
+        Callback for progress messages of a download.
+
+    Returns
+    -------
+    tuple of Scenario and FederatedData
+        The scenario with |D_k| samples per device, and the data for `train`.
+    """
+    data = _federated(dataset, scenario.devices.count, options or TrainOptions(), seed, data_dir, report)
+    return scenario.with_samples(data.counts), data
+
+
+def _federated(
+    dataset: str | DataSource,
+    devices: int,
+    options: TrainOptions,
+    seed: int,
+    data_dir: Path | None,
+    report: Report = discard,
+) -> FederatedData:
+    source = data_source(dataset)
+    loaded = source.load(data_dir, report)
+    return FederatedData(source, loaded, partition(loaded.y_train, devices, options.partition, seed))
 
 
 def train(
-    design: Design | None,
-    dataset: str = "mnist",
+    link: Link | None,
+    dataset: str | DataSource | FederatedData = DATASET,
     rounds: int | None = None,
     seed: int = 0,
     *,
@@ -155,145 +238,200 @@ def train(
     resume: bool = False,
     on_round: OnRound | None = None,
 ) -> TrainingRun:
-    """Train over the link of `design`; with None, by ideal FedAvg among `scenario`'s devices.
+    """Train a model by federated learning over a link.
 
-    Weights are those that the design was made for: `prepare` gives a scenario whose weights
-    match the data. With `checkpoint`, everything so far is kept in that file at every
-    evaluation, and `resume` goes on from there. Ctrl-C ends early and keeps what there is.
+    Parameters
+    ----------
+    link
+        A design, a selection or any other link whose noise power is known. None: ideal FedAvg with the
+        weights of `scenario`. `prepare` gives a scenario whose weights match the data.
+    dataset
+        Name, `FILE.npz`, `file.py:Name`, `package.module:Name`, an object, or the data from `prepare`.
+    rounds
+        Communication rounds; replaces that of `options`.
+    seed
+        Seed of data partition, initial weights, mini-batches and noise.
+    scenario
+        The devices of ideal FedAvg. A design has its own.
+    options
+        Options of training.
+    workers
+        Number of processes with one thread each. Default: one per available processor, and one with a GPU.
+        Results do not depend on it.
+    data_dir
+        Folder of downloaded data sets.
+    checkpoint
+        File to which the run is saved at every evaluation.
+    resume
+        Continue from `checkpoint` if it exists.
+    on_round
+        Callback after every round, with its number, and accuracy, loss, selected devices and MSE.
+
+    Returns
+    -------
+    TrainingRun
+        History and global model. After Ctrl-C, those of the rounds so far.
     """
     settings = options or TrainOptions()
     if rounds is not None:
         settings = replace(settings, rounds=rounds)
-    settings = settings.filled(dataset)
     checks.whole("seed", seed, 0)
-    place = design.scenario if design is not None else scenario
-    if place is None:
-        raise InvalidInput("scenario is missing: ideal FedAvg needs one for its devices")
-    if settings.redraw_every is not None and place.devices.drawn_from is None:
+    if isinstance(link, Design):
+        scenario = link.scenario
+    if link is not None and link.noise_power is None:
+        raise InvalidInput("link: the noise power is not known; give mse_threshold")
+    if settings.redraw_every is not None:
+        if not (link is None or isinstance(link, Design)):
+            raise InvalidInput("redraw_every: needs a design, which is repeated for the new devices")
+        if scenario is not None and scenario.devices.drawn_from is None:
+            raise InvalidInput(
+                "redraw_every: the devices are given one by one; give ranges to draw them from instead"
+            )
+    if link is not None:
+        weights = link.weights
+    elif scenario is not None:
+        weights = scenario.weights
+    else:
+        raise InvalidInput("scenario is missing: ideal FedAvg needs its weights")
+    if not isinstance(dataset, FederatedData):
+        settings = settings.filled(dataset)  # refused before anything is loaded
+        dataset = _federated(dataset, weights.size, settings, seed, data_dir)
+    if len(dataset.samples) != weights.size:
         raise InvalidInput(
-            "redraw_every: the devices are given one by one; give ranges to draw them from instead"
+            f"dataset: is split among {len(dataset.samples)} devices; the link has {weights.size}"
         )
-    _, data, samples = prepare(place, dataset, settings, seed, data_dir)
-    run = _Run(design, place, dataset, data, samples, settings, seed, checkpoint)
+    run = _Run(link, scenario, dataset, settings.filled(dataset.source), seed, checkpoint)
     if resume:
         run.restore()
-    if workers is None:  # a GPU is driven by one process
-        alone = computing_device().type != "cpu"
-        workers = 1 if alone else min(os.cpu_count() or 1, place.devices.count)
-    make = partial(_trainer, dataset, data_dir, settings, seed, place.devices.count)
+    if workers is None:  # one process per GPU
+        workers = min(processors(), weights.size) if computing_device().type == "cpu" else 1
     if not run.done:
-        with Pool(make, workers) as pool:
-            run.go(pool, on_round or (lambda number, values: None))
+        run.go(workers, on_round or (lambda number, values: None))
     return run.result()
 
 
-def _trainer(
-    dataset: str, data_dir: Path | None, settings: TrainOptions, seed: int, devices: int
-) -> tuple[Trainer, list[Indices]]:
-    """What every worker holds: made in the worker, so that no data is sent to it."""
-    data = load(dataset, data_dir)
-    samples = partition(data.y_train, devices, settings.partition, seed)
-    assert settings.batch is not None
-    assert settings.learning_rate is not None
-    work = LocalWork(settings.local_steps, settings.epochs, settings.batch, settings.learning_rate)
-    seen = Watched(every(data.y_test.size, settings.test_images), probe(samples, settings.probe_images, seed))
-    return Trainer(data, _model(data, settings, seed), work, seen, seed), samples
+def make_trainer(dataset: Dataset, samples: Samples, options: TrainOptions, seed: int) -> Trainer:
+    """A trainer for `Pool`.
+
+    Parameters
+    ----------
+    dataset
+        The data set; for worker processes, in shared memory.
+    samples
+        Indices of training images, per device.
+    options
+        Options of training, filled with the defaults of the data set.
+    seed
+        Seed of initial weights, mini-batches and evaluation set.
+
+    Returns
+    -------
+    Trainer
+        Trains and evaluates the model.
+    """
+    assert options.batch is not None
+    assert options.learning_rate is not None
+    work = LocalWork(options.local_steps, options.epochs, options.batch, options.learning_rate)
+    chosen = evaluation_set(dataset, samples, options.test_images, options.probe_images, seed)
+    return Trainer(dataset, samples, _model(dataset, options, seed), work, chosen, seed)
 
 
-def _model(data: Dataset, settings: TrainOptions, seed: int) -> Any:
+def _model(data: Dataset, settings: TrainOptions, seed: int) -> nn.Module:
     assert settings.model is not None
     torch_seed = int(stream(seed, Purpose.INITIAL_WEIGHTS).integers(2**63))
     return models.build(settings.model, data.channels, data.classes, data.x_train.shape[1], torch_seed)
 
 
 class _Run:
-    """The loop and its state."""
+    """The rounds and their state."""
 
     def __init__(
         self,
-        design: Design | None,
-        scenario: Scenario,
-        dataset: str,
-        data: Dataset,
-        samples: list[Indices],
+        link: Link | None,
+        scenario: Scenario | None,
+        data: FederatedData,
         settings: TrainOptions,
         seed: int,
         checkpoint: Path | None,
     ) -> None:
-        self.design = design
+        self.link = link
         self.scenario = scenario
-        self.dataset = dataset
-        self.samples = samples
+        self.data = data
         self.settings = settings
         self.seed = seed
         self.checkpoint = checkpoint
-        self.tests = every(data.y_test.size, settings.test_images).size
-        self.probed = min(settings.probe_images, sum(share.size for share in samples))
-        flat = FlatModel(_model(data, settings, seed))
+        self.evaluation = evaluation_set(
+            data.dataset, data.samples, settings.test_images, settings.probe_images, seed
+        )
+        flat = FlatModel(_model(data.dataset, settings, seed))
         self.state = flat.read()
         self.sizes = flat.sizes
         self.round = 0
         self.history: list[Record] = []
-        self.since: list[tuple[float, float, float]] = []  # losses and errors since the last test
+        self.since: list[tuple[float, float, float]] = []  # loss and errors per round since the last record
         self.seconds = 0.0
-        self.period = 0  # of device draws
+        self.period = 0  # number of the draw of devices
         self.status = "done"
-        # What has to be the same for a run to be the continuation of another.
+        # A run can only be resumed with the same values.
         self.config = {
             **asdict(settings),
             "seed": seed,
-            "scheme": FEDAVG if design is None else design.method.name,
-            "dataset": dataset,
-            "scenario_sha256": _digest(scenario.to_dict()),
-            "design_sha256": "" if design is None else _digest(_fixed(design)),
+            "scheme": scheme_name(link),
+            "dataset": data.source.name,
+            "data_sha256": data.digest,
+            "scenario_sha256": "" if scenario is None else _digest(scenario.to_dict()),
+            "design_sha256": "" if link is None else link_digest(link),
         }
 
     @property
     def done(self) -> bool:
         return self.round >= self.settings.rounds
 
-    def go(self, pool: Pool, on_round: OnRound) -> None:
-        began = time.perf_counter() - self.seconds
-        if self.round == 0 and not self.history:
-            self._test(pool)
-        try:
-            while not self.done:
-                self._redraw()
-                self._round(pool)
-                self.seconds = time.perf_counter() - began
-                if self.round % self.settings.evaluate_every == 0 or self.done:
-                    self._test(pool)
-                    self.seconds = time.perf_counter() - began
-                    self._save()
-                on_round(self.round, self._latest())
-        except KeyboardInterrupt:
-            # The round that was cut short is lost; the last test's checkpoint stands.
-            self.status = f"interrupted in round {self.round + 1}"
+    @property
+    def devices(self) -> int:
+        return len(self.data.samples)
 
-    def _link(self) -> Link | None:
-        if self.design is None:
-            return None
-        picked = self.design
-        assert picked.noise_power is not None
-        return Link(
-            picked.channels, picked.beam, picked.weights, picked.selected, picked.power, picked.noise_power
-        )
+    @property
+    def weights(self) -> Real:
+        if self.link is not None:
+            return self.link.weights
+        assert self.scenario is not None
+        return self.scenario.weights
+
+    def go(self, workers: int, on_round: OnRound) -> None:
+        data = self.data.dataset if workers == 1 else self.data.dataset.in_shared_memory()
+        make = partial(make_trainer, data, self.data.samples, self.settings, self.seed)
+        with Pool(make, workers, self.devices, self.state.size) as pool:
+            began = time.perf_counter() - self.seconds
+            if self.round == 0 and not self.history:
+                self._evaluate(pool)
+            try:
+                while not self.done:
+                    self._redraw()
+                    self._round(pool)
+                    self.seconds = time.perf_counter() - began
+                    if self.round % self.settings.evaluate_every == 0 or self.done:
+                        self._evaluate(pool)
+                        self.seconds = time.perf_counter() - began
+                        self._save()
+                    on_round(self.round, self._latest())
+            except KeyboardInterrupt:
+                # The current round is lost; the last checkpoint remains.
+                self.status = f"interrupted in round {self.round + 1}"
 
     def _round(self, pool: Pool) -> None:
-        link = self._link()
-        count = self.scenario.devices.count
-        devices = list(range(count)) if link is None else np.flatnonzero(link.selected).tolist()
+        link = self.link
+        chosen = np.full(self.devices, True) if link is None else link.selected
         self.round += 1
-        if not devices:  # nobody can send: the global model stays
+        if not chosen.any():  # the global model stays as it is
             self.since.append((nan, nan, nan))
             return
-        updates, losses = pool.updates(self.state, self.round, devices)
-        with one_blas_thread():  # others would wait for work at full speed, and keep the devices from a core
+        updates, losses = pool.updates(self.state, self.round, np.flatnonzero(chosen).tolist())
+        weights = self.weights[chosen]
+        with one_blas_thread():  # idle BLAS threads would spin and slow the workers down
             if link is None:
-                change, predicted, measured = weighted_mean(updates, self.scenario.weights), 0.0, 0.0
-                weights = self.scenario.weights
+                change, predicted, measured = weighted_mean(updates, weights), 0.0, 0.0
             else:
-                weights = link.weights[link.selected]
                 sent = over_the_air(
                     updates,
                     self.sizes,
@@ -307,41 +445,37 @@ class _Run:
         self.since.append((float(weights @ losses / weights.sum()), predicted, measured))
 
     def _redraw(self) -> None:
-        """New devices every so many rounds, and a redesign that starts from the last layout."""
+        """Draw new devices if it is time, and repeat the design from the last layout."""
         every = self.settings.redraw_every
         period = 0 if every is None else self.round // every
         if period == self.period:
             return
         self.period = period
+        assert self.scenario is not None
         old = self.scenario.devices
         assert old.drawn_from is not None
         fresh = replace(old.drawn_from, seed=self.seed).draw(period)
         self.scenario = replace(self.scenario, devices=replace(fresh, samples=old.samples))
-        if self.design is not None:
-            before = self.design
-            self.design = run_design(
-                self.scenario,
-                before.method,
-                seed=self.seed,
-                start_layout=before.layout,
-            )
+        before = self.link
+        if isinstance(before, Design):
+            self.link = design(self.scenario, before.method, seed=self.seed, start_layout=before.layout)
 
-    def _test(self, pool: Pool) -> None:
-        results = pool.measures(self.state, chunks(self.tests) + chunks(self.probed))
-        tested, watched = results[: chunks(self.tests)], results[chunks(self.tests) :]
+    def _evaluate(self, pool: Pool) -> None:
+        results = pool.evaluate(self.state, self.evaluation.chunks)
+        first = self.evaluation.test_chunks
+        tests, probes = results[:first], results[first:]
+        test_count, probe_count = self.evaluation.tests.size, self.evaluation.probe.size
         rows = np.array(self.since or [(nan, nan, nan)])
         known = ~np.isnan(rows[:, 0])
         local, predicted, measured = rows[known].mean(axis=0) if known.any() else np.full(3, nan)
         self.history.append(
             Record(
                 round=self.round,
-                test_accuracy=sum(right for right, _ in tested) / self.tests,
-                test_loss=sum(loss for _, loss in tested) / self.tests,
-                train_loss=sum(loss for _, loss in watched) / self.probed,
+                test_accuracy=sum(right for right, _ in tests) / test_count,
+                test_loss=sum(loss for _, loss in tests) / test_count,
+                train_loss=sum(loss for _, loss in probes) / probe_count,
                 local_loss=float(local),
-                selected_count=(
-                    self.scenario.devices.count if self.design is None else self.design.selected_count
-                ),
+                selected_count=self.devices if self.link is None else self.link.selected_count,
                 predicted_mse=float(predicted),
                 measured_mse=float(measured),
                 seconds=self.seconds,
@@ -365,7 +499,7 @@ class _Run:
             save(self.checkpoint, Saved(self.config, self.round, self.seconds, rows, self.state))
 
     def restore(self) -> None:
-        """Go on from the checkpoint, if there is one of the same run."""
+        """Continue from the checkpoint, if it exists."""
         if self.checkpoint is None or not self.checkpoint.exists():
             return
         saved = restore(self.checkpoint, self.config, self.state.size)
@@ -373,7 +507,7 @@ class _Run:
         self.seconds = saved.seconds
         self.history = [Record(**record) for record in saved.history]
         if self.settings.redraw_every is not None:
-            # Warm-started designs depend on those before: walk through the draws again.
+            # A design depends on the layout of the one before: repeat all draws.
             for start in range(0, saved.round, self.settings.redraw_every):
                 self.round = start
                 self._redraw()
@@ -382,9 +516,10 @@ class _Run:
     def result(self) -> TrainingRun:
         return TrainingRun(
             scheme=str(self.config["scheme"]),
-            dataset=self.dataset,
+            dataset=self.data.source.name,
+            devices=self.devices,
             scenario=self.scenario,
-            design=self.design,
+            link=self.link,
             config=self.config | {"version": __version__},
             parameters=int(self.state.size),
             history=tuple(self.history),
@@ -398,12 +533,21 @@ def _digest(data: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
-def _fixed(design: Design) -> dict[str, Any]:
-    """What of a design the training depends on."""
-    picked = design
-    return {
-        "selected": picked.selected.tolist(),
-        "channels": [picked.channels.real.tolist(), picked.channels.imag.tolist()],
-        "beam": [picked.beam.real.tolist(), picked.beam.imag.tolist()],
-        "options": result_options(design.method),
-    }
+def scheme_name(link: Link | None) -> str:
+    """Name of the method that found a link; "fedavg" for None, "link" if there is no method."""
+    return FEDAVG if link is None else str(getattr(getattr(link, "method", None), "name", "link"))
+
+
+def link_digest(link: Link) -> str:
+    """Fingerprint of everything in a link that training depends on. Numbers of threads do not count."""
+    method = getattr(link, "method", None)
+    return _digest(
+        {
+            "selected": link.selected.tolist(),
+            "channels": [link.channels.real.tolist(), link.channels.imag.tolist()],
+            "beam": [link.beam.real.tolist(), link.beam.imag.tolist()],
+            "weights": link.weights.tolist(),
+            "powers": [link.power, link.noise_power],
+            "options": {} if method is None else result_options(method),
+        }
+    )

@@ -14,9 +14,10 @@ from airpass.documents import design_document, encode
 from airpass.figures.room import draw_design
 from airpass.figures.style import render
 from airpass.figures.training import draw_training
-from airpass.learning.training import FEDAVG, TrainingRun, TrainOptions, prepare
+from airpass.learning import FEDAVG
+from airpass.learning.compare import OnEnd, OnSchemeRound, OnStart, compare
+from airpass.learning.training import TrainingRun, TrainOptions, prepare
 from airpass.scenario import Scenario
-from airpass.training_session import Bars, run_all
 
 DATASET = "mnist-mini"
 ROUNDS = 100
@@ -41,10 +42,17 @@ class Row:
     what: str
 
 
-def run(out: Path, seed: int, rounds: int, bars: Bars) -> list[Row]:
+def run(
+    out: Path,
+    seed: int,
+    rounds: int,
+    on_start: OnStart | None = None,
+    on_round: OnSchemeRound | None = None,
+    on_end: OnEnd | None = None,
+) -> list[Row]:
     """Design and train every scheme; write JSON, pictures and report.html under `out`."""
     options = TrainOptions(rounds=rounds, evaluate_every=max(1, rounds // 20))
-    scenario, _, _ = prepare(Scenario.paper(seed=seed), DATASET, options, seed)
+    scenario, data = prepare(Scenario.paper(seed=seed), DATASET, options, seed)
     results = {name: design(scenario, name, seed=seed) for name in SCHEMES if name != FEDAVG}
     pictures = []
     for name, result in results.items():
@@ -52,7 +60,17 @@ def run(out: Path, seed: int, rounds: int, bars: Bars) -> list[Row]:
         write_atomically(out / f"{name}.png", picture)
         write_atomically(out / f"{name}.json", encode(design_document(result)))
         pictures.append((name, _inline(picture)))
-    runs = run_all(scenario, list(SCHEMES), DATASET, options, seed, out / "training", False, None, None, bars)
+    runs = compare(
+        scenario,
+        [results.get(name, FEDAVG) for name in SCHEMES],
+        data,
+        options,
+        seed,
+        folder=out / "training",
+        on_start=on_start,
+        on_round=on_round,
+        on_end=on_end,
+    )
     rows = [_row(done, results.get(done.scheme)) for done in runs]
     page = _TEMPLATE.render(
         rows=rows,
@@ -79,7 +97,7 @@ def _row(run: TrainingRun, link: Design | None) -> Row:
     served = link is not None and link.selected_count > 0
     return Row(
         scheme=run.scheme,
-        selected=f"{last.selected_count} of {run.scenario.devices.count}",
+        selected=f"{last.selected_count} of {run.devices}",
         weakest_score=f"{link.weakest_score:.3f}" if link is not None else "-",
         mse=f"{last.measured_mse:.4f}" if served else "-",
         accuracy=f"{100 * last.test_accuracy:.1f} %",

@@ -17,11 +17,11 @@ from airpass import __version__
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import with_threads
 from airpass.designs.api import Design, design, design_method
+from airpass.learning import FEDAVG
 from airpass.scenario import Scenario
 from airpass.selection import METHODS
 from airpass.selection.api import select
 
-FEDAVG = "fedavg"
 SECONDS = "seconds"  # the one metric that differs from run to run
 DESIGN_METRICS = ("selected_count", "weakest_score", "mse")
 ROUND_METRICS = (
@@ -131,7 +131,7 @@ def check(trial: Trial) -> None:
     elif trial.training is None:
         raise InvalidInput(f"scheme = {FEDAVG!r}: is about training; this study has none")
     if trial.training is not None:
-        from airpass.training_session import training_options
+        from airpass.learning.training import training_options
 
         training_options(trial.training)
 
@@ -174,17 +174,14 @@ def _design_rows(trial: Trial, result: Design) -> list[Row]:
 def _training_rows(trial: Trial, scenario: Scenario) -> list[Row]:
     import torch
 
-    from airpass.learning.training import prepare, train
-    from airpass.training_session import training_options
+    from airpass.learning.training import prepare, train, training_options
 
     assert trial.training is not None
     torch.set_num_threads(1)
     dataset, options, data_dir = training_options(trial.training)
-    weighted, _, _ = prepare(scenario, dataset, options, trial.seed, data_dir)
+    weighted, data = prepare(scenario, dataset, options, trial.seed, data_dir)
     link = None if trial.method.get("method") == FEDAVG else _design(trial, weighted)
-    done = train(
-        link, dataset, seed=trial.seed, scenario=weighted, options=options, workers=1, data_dir=data_dir
-    )
+    done = train(link, data, seed=trial.seed, scenario=weighted, options=options, workers=1)
     if not done.finished:
         raise RuntimeError(f"training was {done.status}")
     # The number of selected devices stands with every round.

@@ -1,7 +1,9 @@
-"""Who holds which samples. |D_k|, what each device ends up with, sets its weight."""
+"""The samples of each device. Their number |D_k| sets the device's weight."""
 
+import hashlib
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,18 +11,20 @@ from numpy.typing import NDArray
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
+from airpass.learning.data.base import PARTS, Dataset, DataSource
 
-Indices = NDArray[np.int64]
+Indices: TypeAlias = NDArray[np.int64]
+Samples: TypeAlias = tuple[Indices, ...]  # per device
 KINDS = ("classes", "iid", "dirichlet")
 
 
 @dataclass(frozen=True)
 class PartitionOptions:
-    """Sources: P is section VI-A of the paper."""
+    """How samples are split among devices. P: from section VI-A of the paper."""
 
-    kind: str = "classes"  # every device holds a few classes; P
+    kind: str = "classes"  # "classes": a few classes per device, P; "iid"; "dirichlet"
     classes_per_device: int = 3  # P
-    concentration: float = 0.5  # of "dirichlet": small is uneven, large is even; ours
+    concentration: float = 0.5  # of "dirichlet": small is uneven, large is even; not in the paper
 
     def __post_init__(self) -> None:
         checks.one_of("partition", self.kind, KINDS)
@@ -28,8 +32,60 @@ class PartitionOptions:
         checks.positive("concentration", self.concentration)
 
 
-def partition(labels: NDArray[Any], devices: int, options: PartitionOptions, seed: int) -> list[Indices]:
-    """Sample indices of every device; each sample goes to one device at most."""
+@dataclass(frozen=True, eq=False, repr=False)
+class FederatedData:
+    """A data set and the samples of each device.
+
+    Parameters
+    ----------
+    source
+        Source of the data set, with its default network, mini-batch size and learning rate.
+    dataset
+        Images and labels.
+    samples
+        Indices of training images, per device.
+    """
+
+    source: DataSource
+    dataset: Dataset
+    samples: Samples
+
+    @property
+    def counts(self) -> list[int]:
+        """|D_k|, per device."""
+        return [share.size for share in self.samples]
+
+    @cached_property
+    def digest(self) -> str:
+        """Fingerprint of the data and of their partition."""
+        digest = hashlib.sha256("".join(self.dataset.sums[part] for part in PARTS).encode())
+        for share in self.samples:
+            digest.update(hashlib.sha256(share.data).digest())
+        return digest.hexdigest()
+
+    def __repr__(self) -> str:
+        return f"FederatedData({self.dataset.name}: {sum(self.counts)} samples, {len(self.samples)} devices)"
+
+
+def partition(labels: NDArray[Any], devices: int, options: PartitionOptions, seed: int) -> Samples:
+    """Split the training images among the devices.
+
+    Parameters
+    ----------
+    labels
+        Class numbers of the images.
+    devices
+        Number of devices K.
+    options
+        How to split.
+    seed
+        Seed of the split.
+
+    Returns
+    -------
+    Samples
+        Sample indices, per device. No sample goes to two devices.
+    """
     rng = stream(seed, Purpose.PARTITION)
     split = {"classes": _by_classes, "iid": _iid, "dirichlet": _dirichlet}[options.kind]
     shares = split(labels, devices, options, rng)
@@ -38,7 +94,7 @@ def partition(labels: NDArray[Any], devices: int, options: PartitionOptions, see
         raise InvalidInput(
             f"devices = {devices}: device {empty[0]} gets none of {labels.size} samples; use fewer devices"
         )
-    return [np.sort(share) for share in shares]
+    return tuple(np.sort(share) for share in shares)
 
 
 def _iid(
@@ -50,7 +106,7 @@ def _iid(
 def _by_classes(
     labels: NDArray[Any], devices: int, options: PartitionOptions, rng: np.random.Generator
 ) -> list[Indices]:
-    """Every device draws its classes; a class's samples are split evenly among its holders."""
+    """Each device draws its classes. The samples of a class are split evenly among its holders."""
     classes = np.unique(labels)
     if options.classes_per_device > classes.size:
         raise InvalidInput(
@@ -70,7 +126,7 @@ def _by_classes(
 def _dirichlet(
     labels: NDArray[Any], devices: int, options: PartitionOptions, rng: np.random.Generator
 ) -> list[Indices]:
-    """Every class is split by shares drawn from a symmetric Dirichlet distribution."""
+    """Each class is split by shares drawn from a symmetric Dirichlet distribution."""
     parts: list[list[Indices]] = [[] for _ in range(devices)]
     for name in np.unique(labels):
         samples = rng.permutation(np.flatnonzero(labels == name))

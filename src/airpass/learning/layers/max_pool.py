@@ -10,14 +10,13 @@ from airpass.core.types import Single
 from airpass.kernels.jit import kernel
 from airpass.kernels.simd import VectorCode
 
-Places: TypeAlias = NDArray[np.int32]  # where in its window a maximum was: 0 to 3, or DEAD
-DEAD = 4  # no gradient passes: ReLU cut it off
+Places: TypeAlias = NDArray[np.int32]  # place of a maximum in its window: 0 to 3, or DEAD
+DEAD = 4  # ReLU is zero; no gradient passes
 
 
 @kernel
 def _keep(v0: Any, v1: Any, v2: Any, v3: Any) -> Any:
-    """ReLU of the largest, and its place: the first one of equals, and what is not a number wins, as
-    PyTorch has it."""
+    """ReLU of the largest, and its place. The first of equals wins, and NaN over numbers, as in PyTorch."""
     best, place = v0, np.int32(0)
     larger = (v1 > best) | np.isnan(v1)
     place = np.int32(1) if larger else place
@@ -48,7 +47,7 @@ def pool(full: Single, pooled: Single, places: Places) -> None:
 
 @kernel
 def unpool(gradient: Single, places: Places, full: Single) -> None:
-    """The gradient before max-pooling and ReLU."""
+    """Gradient with respect to the input of max-pooling and ReLU."""
     images, rows, columns, channels = gradient.shape
     for n in range(images):
         for i in range(rows):
@@ -61,7 +60,7 @@ def unpool(gradient: Single, places: Places, full: Single) -> None:
 
 
 def emit_largest(context: Any, builder: Any, values: list[Any], pooled: Any, places: Any, at: Any) -> None:
-    """Code that stores at `at` what `pool` keeps of four vectors of floats."""
+    """Emit code that stores at `at` the result of `pool` for four vectors of floats."""
     lanes = values[0].type.count
     emit = VectorCode(context, builder, types.float32, lanes)
     whole = VectorCode(context, builder, types.int32, lanes)

@@ -1,8 +1,8 @@
 """Convolution (3 x 3, same padding), 2 x 2 max-pooling and ReLU as one layer on the processor.
 
-One-channel images are convolved and pooled in registers. With channels and filters in multiples of 16,
-products are saved by Winograd's algorithm, and backward only places that pass a gradient are followed.
-Everything else goes by the library's convolutions; only pooling and ReLU are fused.
+One-channel images are convolved and pooled in registers. Other images are convolved by PyTorch; pooling and
+ReLU are one pass. With channels in multiples of 16, the backward pass visits only the places of the maxima;
+otherwise it is PyTorch's.
 """
 
 from typing import Any, cast
@@ -14,8 +14,8 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from airpass.core.types import Single
-from airpass.learning import conv_single, conv_sparse, conv_winograd
-from airpass.learning.max_pool import pool, unpool
+from airpass.learning.layers import conv_single, conv_sparse
+from airpass.learning.layers.max_pool import pool, unpool
 
 
 def _array(tensor: torch.Tensor) -> Single:
@@ -28,7 +28,7 @@ def _tensor(array: Single) -> torch.Tensor:
 
 
 def _padded(x: torch.Tensor) -> Single:
-    """Images with zeros around them, as (image, row, column, channel)."""
+    """Images padded by one zero on every side, as (image, row, column, channel)."""
     images, channels, rows, columns = x.shape
     result = _zeros((images, rows + 2, columns + 2, channels))
     result[:, 1:-1, 1:-1] = x.detach().permute(0, 2, 3, 1).numpy()
@@ -36,12 +36,12 @@ def _padded(x: torch.Tensor) -> Single:
 
 
 def _zeros(shape: tuple[int, ...]) -> Single:
-    # PyTorch begins arrays with a cache line, NumPy does not: a sixth of the time of the sparse gradient.
+    # PyTorch aligns arrays to cache lines, NumPy does not: a sixth of the time of the sparse gradient.
     return torch.zeros(shape, dtype=torch.float32, device="cpu").numpy()
 
 
 class _Fused(torch.autograd.Function):
-    """The layer, with a backward pass of its own."""
+    """The layer with its own backward pass."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
@@ -53,24 +53,12 @@ class _Fused(torch.autograd.Function):
         ctx.single = (
             even and channels == 1 and len(weight) % conv_single.LANES == 0 and not ctx.needs_input_grad[0]
         )
-        ctx.many = even and channels % conv_sparse.LANES == len(weight) % conv_winograd.FILTERS == 0
+        ctx.sparse = even and channels % conv_sparse.LANES == 0
         if ctx.single:
             ctx.padded = _padded(x)
             by_tap = np.ascontiguousarray(weight.detach().numpy().reshape(len(weight), 9).T)
             conv_single.convolve_and_pool(
                 ctx.padded[..., 0], by_tap, bias.detach().numpy(), pooled, ctx.places
-            )
-        elif ctx.many:
-            ctx.save_for_backward(weight)  # which looks out for changes before the backward pass
-            ctx.padded = _padded(x)
-            conv_winograd.convolve_and_pool(
-                ctx.padded.ravel(),
-                conv_winograd.transform_weights(_array(weight)),
-                bias.detach().numpy(),
-                pooled.ravel(),
-                ctx.places.ravel(),
-                rows // 2,
-                columns // 2,
             )
         else:
             ctx.save_for_backward(x, weight)
@@ -88,12 +76,13 @@ class _Fused(torch.autograd.Function):
             conv_single.convolve_and_pool_gradient(ctx.padded[..., 0], pooled, ctx.places, weights, bias)
             shaped = torch.from_numpy(np.ascontiguousarray(weights.T).reshape(channels, 1, 3, 3))
             return None, shaped, torch.from_numpy(bias)
-        if ctx.many:
-            by_filter = _array(ctx.saved_tensors[0])
-            to_padded, to_weights = _zeros(ctx.padded.shape), _zeros(by_filter.shape)
+        x, weight = ctx.saved_tensors
+        if ctx.sparse:
+            padded, by_filter = _padded(x), _array(weight)
+            to_padded, to_weights = _zeros(padded.shape), _zeros(by_filter.shape)
             to_bias = np.zeros(channels, dtype=np.float32)
             conv_sparse.sparse_gradient(
-                ctx.padded.ravel(),
+                padded.ravel(),
                 pooled,
                 ctx.places,
                 by_filter.ravel(),
@@ -102,7 +91,6 @@ class _Fused(torch.autograd.Function):
                 to_bias,
             )
             return _tensor(to_padded[:, 1:-1, 1:-1]), _tensor(to_weights), torch.from_numpy(to_bias)
-        x, weight = ctx.saved_tensors
         images, _, rows, columns = x.shape
         full = np.zeros((images, rows, columns, channels), dtype=np.float32)
         unpool(pooled, ctx.places, full)
@@ -122,13 +110,13 @@ class _Fused(torch.autograd.Function):
 
 
 class ConvPoolReLU(nn.Conv2d):
-    """What nn.Conv2d(channels, filters, 3, padding=1), MaxPool2d(2) and ReLU compute, with their weights."""
+    """The same as nn.Conv2d(channels, filters, 3, padding=1), MaxPool2d(2) and ReLU in sequence."""
 
     def __init__(self, channels: int, filters: int) -> None:
         super().__init__(channels, filters, 3, padding=1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Pooled features; elsewhere than on the processor by the library's own layers."""
+        """Pooled features. On GPUs, and in other precisions, by PyTorch's own layers."""
         assert self.bias is not None
         if x.device.type == "cpu" and x.dtype == self.weight.dtype == torch.float32:
             return cast(torch.Tensor, _Fused.apply(x, self.weight, self.bias))  # type: ignore[no-untyped-call]

@@ -1,8 +1,8 @@
-"""Convolution of one-channel images, pooled at once, and its gradient in weights and bias.
+"""Fused convolution and pooling of one-channel images, and the gradient in weights and bias.
 
-Libraries write the full convolution of a one-channel image to memory and read it back to pool it:
-on the paper's MNIST network that takes longer than the much larger second convolution. Here a pooled
-entry is made from its 4 x 4 patch in registers, and only it and the place of its maximum are kept.
+Libraries write the full convolution of a one-channel image to memory and read it back to pool it. In the
+paper's MNIST network this takes longer than the much larger second convolution. Here a pooled entry is
+computed from its 4 x 4 patch in registers; only the entry and the place of its maximum are stored.
 
 Arrays are (image, row, column, channel), images padded by one on every side.
 """
@@ -17,10 +17,10 @@ from numba.extending import intrinsic
 from airpass.core.types import Single
 from airpass.kernels.jit import kernel
 from airpass.kernels.simd import VectorCode, contiguous
-from airpass.learning.max_pool import DEAD, Places, emit_largest
+from airpass.learning.layers.max_pool import DEAD, Places, emit_largest
 
-# Numbers to a vector operation: filters must be a multiple of it. No more, as nine weights, or ten sums,
-# must stay in registers.
+# Entries per vector operation; filters must be a multiple of it. Nine weights, or ten sums, must fit in
+# registers.
 LANES = 8
 
 
@@ -122,7 +122,7 @@ def _patch(emit: VectorCode, builder: Any, padded: Any, corner: Any, width: Any)
 _pooled_row = cast(
     Callable[[Single, int, int, Single, Single, Single, Places, int], None], intrinsic(_pooled_row_typing)
 )
-# To the ten sums, of nine weights and the bias of LANES filters, what a row of the gradient at `y` adds.
+# Adds a row of the gradient at `y` to the ten sums: nine weights and the bias of LANES filters.
 _gradient_row = cast(
     Callable[[Single, int, int, Single, Places, int, int, Single], None], intrinsic(_gradient_row_typing)
 )
@@ -130,7 +130,10 @@ _gradient_row = cast(
 
 @kernel
 def convolve_and_pool(padded: Single, weights: Single, bias: Single, pooled: Single, places: Places) -> None:
-    """All three steps for images of one channel; `weights` is (9, filters), filters a multiple of LANES."""
+    """Convolution, pooling and ReLU of one-channel images.
+
+    `weights` has shape (9, filters), with filters a multiple of LANES.
+    """
     images, rows, columns, filters = pooled.shape
     flat, flat_weights = padded.reshape(-1), weights.reshape(-1)
     out, place = pooled.reshape(-1), places.reshape(-1)
@@ -146,7 +149,7 @@ def convolve_and_pool(padded: Single, weights: Single, bias: Single, pooled: Sin
 def convolve_and_pool_gradient(
     padded: Single, gradient: Single, places: Places, weights: Single, bias: Single
 ) -> None:
-    """Gradient in weights and bias for images of one channel."""
+    """Gradient with respect to weights and bias for one-channel images."""
     images, rows, columns, filters = gradient.shape
     flat, entries, place = padded.reshape(-1), gradient.reshape(-1), places.reshape(-1)
     width = padded.shape[2]

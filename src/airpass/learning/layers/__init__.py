@@ -1,0 +1,1 @@
+"""Layers of networks that run faster on a processor than PyTorch's."""
