@@ -7,9 +7,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from airpass.aircomp import Link
+from airpass.core.display import BLUE, VERMILLION, display_name
 from airpass.core.types import Real
 from airpass.designs.api import Design
-from airpass.figures.style import BLUE, RC, VERMILLION, new_figure
+from airpass.figures.style import RC, new_figure
 
 FLOOR_STEP_M = 0.05
 MOST_FLOOR_POINTS = 2000  # along either side, however large the room
@@ -107,7 +108,8 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     error = f", MSE {design.mse:.3g} (limit {design.scenario.radio.mse_threshold:g})" if count else ""
     snr_db = design.scenario.radio.snr_db
     axes.set_title(
-        f"{design.method.name}: {count} of {devices.count} devices at {snr_db:g} dB{error}", pad=22
+        f"{display_name(design.method.name)}: {count} of {devices.count} devices at {snr_db:g} dB{error}",
+        pad=22,
     )
     axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=3, handletextpad=0.4, columnspacing=1.4)
 
