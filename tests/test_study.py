@@ -12,7 +12,9 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,8 +22,10 @@ import pytest
 
 from airpass import InvalidInput, Scenario, design
 from airpass.core.display import LOOKS, looks
+from airpass.figures.chart import Chart, Line, Panel
 from airpass.figures.study import draw_chart
 from airpass.figures.style import render
+from airpass.figures.training import draw_training
 from airpass.study import runner, store, summary, sweep, trial
 from airpass.study.claims import between, judge
 from airpass.study.paper import fig9, figures, table1
@@ -692,6 +696,31 @@ class TestLooks:
         everything = {(look.dash, look.marker, look.filled) for look in (*own, *LOOKS.values())}
         assert len(everything) == len(own) + len(LOOKS)
         assert found["array"].colour != found["airpass-plus"].colour
+
+    def test_a_scheme_looks_the_same_in_every_figure(self) -> None:
+        record = SimpleNamespace(round=1, selected_count=3, test_accuracy=0.5, train_loss=1.0)
+        scenario = Scenario.paper()
+        runs: Any = [
+            SimpleNamespace(scheme=scheme, dataset="mnist-mini", scenario=scenario, history=[record])
+            for scheme in ("mimo-mn", "fedavg", "airpass")
+        ]
+        line = partial(Line, x=[1.0], value=[0.5], half_width=[0.1], count=[3])
+        panel = Panel("", "", [line(run.scheme, LOOKS[run.scheme].name) for run in runs])
+        for figure in (draw_training(runs), draw_chart(Chart([panel], ""))):
+            for drawn, scheme in zip(figure.axes[0].lines, ("fedavg", "airpass", "mimo-mn"), strict=True):
+                look = LOOKS[scheme]
+                assert str(drawn.get_label()).startswith(look.name)
+                style = (drawn.get_color(), drawn.get_linestyle(), drawn.get_marker())
+                assert style == (look.colour, look.dash, look.marker)
+
+    @pytest.mark.parametrize("percent", [False, True])
+    def test_intervals_of_few_trials_stay_within_the_axes(self, percent: bool) -> None:
+        line = Line("airpass", "AirPASS", [0.0, 10.0], [9.0, 4.0], [1.0, 90.0], [3, 3])
+        chart = Chart([Panel("", "round", [line])], "", over_rounds=True, percent=percent)
+        (axes,) = draw_chart(chart).axes
+        low, high = axes.get_ylim()
+        heights = [float(y) for drawn in axes.lines for y in np.ravel(drawn.get_ydata())]
+        assert low <= min(heights) <= max(heights) <= high
 
     def test_claims_are_judged_without_matplotlib(self) -> None:
         code = (

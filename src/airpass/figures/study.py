@@ -31,8 +31,8 @@ def draw_chart(chart: Chart) -> Figure:
     Figure
         A matplotlib figure.
     """
-    keys = [line.key for panel in chart.panels for line in panel.lines]
-    styles = looks(keys)
+    styles = looks(line.key for panel in chart.panels for line in panel.lines)
+    handles = {}
     legend = 0.0 if chart.label_ends else 0.15 + LEGEND_LINE_IN * ((len(styles) + 1) // 2)
     with mpl.rc_context(RC | {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7}):
         figure = new_figure(COLUMN_IN, PANEL_IN * len(chart.panels) + legend)
@@ -42,16 +42,15 @@ def draw_chart(chart: Chart) -> Figure:
             lines = sorted(panel.lines, key=lambda line: list(styles).index(line.key))
             for place, line in enumerate(lines):
                 spread = (place, len(lines)) if chart.over_rounds else ()
-                plot(axes, styles[line.key], line.x, line.value, line.label, *spread)
+                handles[line.key] = plot(axes, styles[line.key], line.x, line.value, line.label, *spread)
             axes.set(xlabel=panel.xlabel, ylabel=chart.ylabel, title=panel.title)
             axes.grid(True)
-            if panel.ticks is not None:
-                axes.set_xticks(*panel.ticks)
             if chart.logarithmic:
                 axes.set(xscale="log", yscale="log")
                 axes.minorticks_off()
-                if panel.ticks is not None:  # a logarithmic scale resets them
-                    axes.set_xticks(*panel.ticks)
+            if panel.ticks is not None:
+                axes.set_xticks(*panel.ticks)
+            if chart.logarithmic:
                 continue
             for line in lines:
                 _band(axes, styles[line.key], line)
@@ -64,7 +63,8 @@ def draw_chart(chart: Chart) -> Figure:
             if chart.label_ends:
                 _label_ends(axes, styles, lines)
         if not chart.label_ends:
-            _legend(figure, [styles[key].name for key in styles])
+            shown = [handles[key] for key in styles]
+            figure.legend(handles=shown, loc="outside lower center", ncols=2)
     return figure
 
 
@@ -81,10 +81,14 @@ def _few(lines: Sequence[Line]) -> list[Line]:
 
 
 def _limit(axes: Axes, percent: bool, lines: Sequence[Line]) -> None:
-    """Limit y to the values after the first eighth of the rounds and, within reason, to the end bars."""
+    """Limit y to the values after the first eighth of the rounds, and to the intervals at the end.
+
+    The limit of a loss is at most one and a half times the largest value.
+    """
     late = [value for line in lines for value in line.value[max(1, len(line.value) // 8) :]]
     known = [value for value in late if np.isfinite(value)] or [1.0]
-    ends = [line.value[-1] + sign * line.half_width[-1] for line in _few(lines) for sign in (-1.0, 1.0)]
+    several = [line for line in lines if line.count[-1] > 1]
+    ends = [line.value[-1] + sign * line.half_width[-1] for line in several for sign in (-1.0, 1.0)]
     if percent:
         low = 10.0 * np.floor(min([*known, *ends]) / 10.0 - 0.2)
         axes.set_ylim(max(0.0, low), min(100.0, max([*known, *ends]) + 2.0))
@@ -133,14 +137,3 @@ def _label_ends(axes: Axes, styles: dict[str, Look], lines: Sequence[Line]) -> N
             va="center",
             annotation_clip=False,
         )
-
-
-def _legend(figure: Figure, order: Sequence[str]) -> None:
-    """One legend for all panels, below them."""
-    handles = {
-        name: handle
-        for axes in figure.axes
-        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
-    }
-    shown = sorted(handles, key=lambda name: order.index(name) if name in order else len(order))
-    figure.legend([handles[name] for name in shown], shown, loc="outside lower center", ncols=2)

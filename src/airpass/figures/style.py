@@ -7,6 +7,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from airpass.core.display import Look
 from airpass.core.errors import InvalidInput
@@ -35,7 +36,7 @@ def new_figure(width_in: float, height_in: float) -> Figure:
     return Figure(figsize=(width_in, height_in), layout="constrained")
 
 
-def plot(axes: Axes, look: Look, x: Any, y: Any, label: str, place: int = 0, lines: int = 1) -> None:
+def plot(axes: Axes, look: Look, x: Any, y: Any, label: str, place: int = 0, lines: int = 1) -> Line2D:
     """Draw a line with about eight markers.
 
     Parameters
@@ -51,9 +52,14 @@ def plot(axes: Axes, look: Look, x: Any, y: Any, label: str, place: int = 0, lin
     place, lines
         Position of the line among all `lines` of the axes. Markers of different lines are put at
         different points, so that lines that coincide can be seen.
+
+    Returns
+    -------
+    Line2D
+        The line, for a legend.
     """
     step = max(1, len(x) // 8, min(lines, len(x) // 3) if lines > 1 else 1)
-    axes.plot(
+    (line,) = axes.plot(
         x,
         y,
         label=label,
@@ -65,6 +71,7 @@ def plot(axes: Axes, look: Look, x: Any, y: Any, label: str, place: int = 0, lin
         markerfacecolor=look.colour if look.filled else "white",
         markevery=(place % step, step),
     )
+    return line
 
 
 def checked_format(path: Path) -> str:
