@@ -1,7 +1,7 @@
 """Names and looks of schemes and selection methods, the same in every figure, report and table.
 
-Colours are those of Okabe & Ito, "Color Universal Design" (2008). Two looks always differ in dash or
-marker, so that lines remain distinguishable without colour. Selection methods have open markers.
+Colours are those of Okabe & Ito, "Color Universal Design" (2008). Two looks always differ in dash,
+marker or filling, so that lines remain distinguishable without colour. Selection methods have open markers.
 """
 
 from collections.abc import Iterable
