@@ -296,7 +296,8 @@ def figures(_: int) -> None:
     """Plot the measurements."""
     import matplotlib as mpl
 
-    from airpass.figures.style import LINES, RC, new_figure, save
+    from airpass.core.display import BLUE, VERMILLION, looks
+    from airpass.figures.style import RC, new_figure, plot, save
 
     def means(rows: Sequence[Row], axis: str, field: str) -> tuple[list[float], list[float], list[float]]:
         """Points, means, and half-widths of 95 % confidence intervals over the draws."""
@@ -309,16 +310,17 @@ def figures(_: int) -> None:
         picture = new_figure(6.3, 3.6)
         axes = picture.add_subplot()
         shown = ("airpass-plus", "mimo-mn-plus, 256 starts", "mimo-mn", "airpass", "mimo-m", "hrmc+fixed")
-        ends = {"hrmc+fixed": "hrmc, antennas fixed"}
-        for scheme, (colour, dash, marker) in zip(shown, LINES[1:], strict=False):
+        names = [scheme.partition(",")[0] for scheme in shown]
+        for scheme, name in zip(shown, names, strict=True):
+            look = looks(names)[name]
             rows = [
                 r for r in read("compare")
                 if r["scheme"] == scheme and r["devices"] == "50" and r["weights"] == "equal"
             ]  # fmt: skip
             x, y, half = means(rows, "snr_db", "selected")
-            axes.plot(x, y, color=colour, linestyle=dash, marker=marker, ms=4, label=ends.get(scheme, scheme))
+            plot(axes, look, x, y, "HRMC, antennas fixed" if name == "hrmc+fixed" else look.name)
             low, high = np.subtract(y, half), np.add(y, half)
-            axes.fill_between(x, low, high, color=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(x, low, high, color=look.colour, alpha=0.15, linewidth=0)
         axes.set(xlabel="P0/σ², dB", ylabel="selected devices of 50", ylim=(0, 51.5), xlim=(-20.3, 10.3))
         axes.set_title("K = 50, M = N = 10: mean of 20 draws, 95 % confidence")
         axes.legend(loc="lower right")
@@ -327,8 +329,8 @@ def figures(_: int) -> None:
 
         picture = new_figure(6.3, 3.3)
         left = picture.add_subplot()
-        styles = {"non-robust": LINES[2], "robust": LINES[1]}
-        for scheme, (colour, _dash, marker) in styles.items():
+        styles = {"non-robust": (VERMILLION, "^"), "robust": (BLUE, "o")}
+        for scheme, (colour, marker) in styles.items():
             rows = [r for r in read("tolerance") if r["scheme"] == scheme]
             for field, dash, label in (
                 ("nominal", ":", "nominal"),

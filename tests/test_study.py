@@ -9,26 +9,33 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from airpass import InvalidInput, Scenario, design
+from airpass.core.display import LOOKS, looks
+from airpass.figures.chart import Chart, Line, Panel
+from airpass.figures.study import draw_chart
 from airpass.figures.style import render
+from airpass.figures.training import draw_training
 from airpass.study import runner, store, summary, sweep, trial
 from airpass.study.claims import between, judge
-from airpass.study.figure import SCALES, figures
-from airpass.study.paper import fig9, table1
+from airpass.study.paper import fig9, figures, table1
+from airpass.study.paper.base import SCALES
 from airpass.study.runner import DaskCluster, LocalProcesses, run_trials
 from airpass.study.store import Store
 from airpass.study.trial import Row, Trial
 from command_line import assert_refused
 
+RESULTS = Path(__file__).parents[1] / "results"
 SWEEP = {
     "name": "small",
     "schemes": ["airpass", {"label": "plus", "method": "airpass-plus", "options": {"effort": "fast"}}],
@@ -43,9 +50,21 @@ def trials() -> tuple[Trial, ...]:
     return sweep.from_dict(SWEEP).trials
 
 
-def here(batch: Sequence[Trial]) -> Iterator[runner.Result]:
+def here(batch: Sequence[Trial]) -> runner.Results:
     """A backend that runs trials in this process."""
     return ((one, runner.attempt(one)) for one in batch)
+
+
+def worker_environment(_: Trial) -> str:
+    """What libraries in a worker see."""
+    time.sleep(0.2)
+    names = ("MKL_NUM_THREADS", "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES")
+    return " ".join(os.environ[name] for name in names)
+
+
+def killed_worker(_: Trial) -> None:
+    """End a worker without a word, as the system does when memory is short."""
+    os._exit(3)
 
 
 @pytest.fixture(scope="module")
@@ -83,8 +102,8 @@ class TestTrial:
             {"x": 1.0},
             {"scenario": {}},
             {"method": {"method": "mimo-m"}},
-            {"training": {}},
-            {"repeats": 2},
+            {"job": "train", "training": {}},
+            {"job": "select", "repeats": 2},
         ]
         keys = {one.key, *(replace(one, **change).key for change in changes)}
         assert len(keys) == 1 + len(changes)
@@ -95,9 +114,36 @@ class TestTrial:
         keys = set()
         for content in (b"one", b"two"):
             path.write_bytes(content)
-            one = replace(trials()[0], training={"dataset": str(path)})
-            keys |= {one.key, one.work}
+            one = replace(trials()[0], job="train", training={"dataset": str(path)})
+            keys |= {one.key, one.computation}
         assert len(keys) == 4
+
+    @pytest.mark.parametrize("field", ["method", "selection"])
+    def test_the_key_depends_on_the_code_of_a_method(self, field: str, tmp_path: Path) -> None:
+        path = tmp_path / "own.py"
+        keys = set()
+        for content in ("a = 1", "a = 2"):
+            path.write_text(content)
+            one = replace(trials()[0], method={field: f"{path}:Name"})
+            keys |= {one.key, one.computation}
+        assert len(keys) == 4
+
+    @pytest.mark.parametrize(
+        "change", [{"training": {}}, {"repeats": 1}, {"job": "train"}, {"job": "select"}]
+    )
+    def test_the_job_says_what_is_needed(self, change: dict[str, Any]) -> None:
+        with pytest.raises(InvalidInput, match="job"):
+            replace(trials()[0], **change)
+
+    def test_the_repr_is_short(self) -> None:
+        assert repr(trials()[0]) == "<Trial design small: airpass at 3.0, trial 0>"
+
+    @pytest.mark.parametrize("scale", ["paper", "lite"])
+    def test_stored_rows_of_the_paper_are_found(self, scale: str) -> None:
+        folder = RESULTS / scale
+        for name in (path.name for path in folder.iterdir() if path.is_dir()):
+            kept = Store(folder / name)
+            assert all(kept.has(one) for one in figures()[name].trials(scale)), name
 
     def test_training_rows(self) -> None:
         tables = {
@@ -136,7 +182,7 @@ class TestStore:
         path.parent.mkdir()
         path.write_bytes(content)
         assert Store(tmp_path).read([one]) == []
-        assert run_trials([one], Store(tmp_path), here).done == 1
+        assert run_trials([one], Store(tmp_path), here).run == 1
         assert Store(tmp_path).read([one])
 
     def test_damage_is_named(self, tmp_path: Path) -> None:
@@ -190,7 +236,7 @@ class TestRunner:
     def test_rows_do_not_depend_on_workers(self, workers: int, expected: bytes, tmp_path: Path) -> None:
         done: list[Trial] = []
         outcome = run_trials(trials(), Store(tmp_path), LocalProcesses(workers), done.append)
-        assert (outcome.done, outcome.kept, outcome.failures) == (8, 0, ())
+        assert (outcome.run, outcome.reused, outcome.failures) == (8, 0, ())
         assert len(done) == 8
         Store(tmp_path).merge(trials())
         assert (tmp_path / "rows.parquet").read_bytes() == expected
@@ -199,12 +245,12 @@ class TestRunner:
         run_trials(trials()[:5], Store(tmp_path), here)
         seen: list[Trial] = []
 
-        def watched(batch: Sequence[Trial]) -> Iterator[runner.Result]:
+        def watched(batch: Sequence[Trial]) -> runner.Results:
             seen.extend(batch)
             return here(batch)
 
         outcome = run_trials(trials()[::-1], Store(tmp_path), watched)
-        assert (outcome.done, outcome.kept) == (3, 5)
+        assert (outcome.run, outcome.reused) == (3, 5)
         assert len(seen) == 3
         Store(tmp_path).merge(trials()[::-1])
         assert (tmp_path / "rows.parquet").read_bytes() == expected
@@ -215,7 +261,7 @@ class TestRunner:
         def kill_one() -> None:
             while not killed.is_set():
                 children = subprocess.run(
-                    ["pgrep", "-P", str(os.getpid()), "-f", "spawn_main"],
+                    ["pgrep", "-P", str(os.getpid()), "-f", "popen_loky"],
                     capture_output=True, text=True, check=False,
                 ).stdout.split()  # fmt: skip
                 if len(children) >= 2:
@@ -233,18 +279,42 @@ class TestRunner:
         Store(tmp_path).merge(trials())
         assert (tmp_path / "rows.parquet").read_bytes() == expected
 
-    def test_the_same_work_is_done_once(self, tmp_path: Path) -> None:
+    def test_a_trial_that_kills_its_workers_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(runner, "attempt", killed_worker)
+        (found,) = LocalProcesses(1)(trials()[:1])
+        assert "died 3 times" in str(found[1])
+
+    def test_workers_have_one_thread_and_one_gpu(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(runner, "attempt", worker_environment)
+        monkeypatch.delenv("MKL_NUM_THREADS")
+        before = dict(os.environ)
+        found = [result for _, result in LocalProcesses(2, ("7", "9"))(trials()[:6])]
+        assert set(map(str, found)) == {"1 1 7", "1 1 9"}
+        assert dict(os.environ) == before
+
+    def test_closing_ends_the_workers(self) -> None:
+        results = LocalProcesses(2)(trials())
+        next(results)
+        began = time.perf_counter()
+        results.close()
+        assert time.perf_counter() - began < 5.0
+        listed = subprocess.run(
+            ["pgrep", "-P", str(os.getpid()), "-f", "popen_loky"], capture_output=True, check=False
+        )
+        assert listed.stdout == b""
+
+    def test_the_same_computation_is_done_once(self, tmp_path: Path) -> None:
         one = trials()[0]
         twin = replace(one, figure="other", x=None, x_label="there", trial=9)
-        assert (one.key == twin.key, one.work == twin.work) == (False, True)
+        assert (one.key == twin.key, one.computation == twin.computation) == (False, True)
         asked: list[Trial] = []
 
-        def counting(batch: Sequence[Trial]) -> Iterator[runner.Result]:
+        def counting(batch: Sequence[Trial]) -> runner.Results:
             asked.extend(batch)
             return here(batch)
 
         outcome = run_trials([one, twin], Store(tmp_path), counting)
-        assert (outcome.done, asked) == (2, [one])
+        assert (outcome.run, asked) == (2, [one])
         reproducible = [row for row in trial.run(twin) if row.metric != "seconds"]
         found = [row for row in Store(tmp_path).read([twin]) if row.metric != "seconds"]
         assert sorted(map(str, found)) == sorted(map(str, reproducible))  # as text: nan is not nan
@@ -253,27 +323,27 @@ class TestRunner:
         one = trials()[0]
         rows = trial.run(replace(one, figure="other"))
 
-        def never(batch: Sequence[Trial]) -> Iterator[runner.Result]:
+        def never(batch: Sequence[Trial]) -> runner.Results:
             raise AssertionError(batch)
 
         outcome = run_trials([one], Store(tmp_path), never, elsewhere=lambda asked: rows)
-        assert (outcome.done, outcome.kept) == (0, 1)
+        assert (outcome.run, outcome.reused) == (0, 1)
         assert {row.figure for row in Store(tmp_path).read([one])} == {"small"}
 
     def test_ideal_averaging_has_no_use_for_a_receiver(self) -> None:
         table = figures()["fig4"].trials("smoke")
-        works: dict[str, set[str]] = {}
+        computations: dict[str, set[str]] = {}
         for one in table:
-            works.setdefault(one.scheme, set()).add(one.work)
-        assert {scheme: len(found) for scheme, found in works.items()} == {
+            computations.setdefault(one.scheme, set()).add(one.computation)
+        assert {scheme: len(found) for scheme, found in computations.items()} == {
             "fedavg": 1, "airpass-plus": 2, "airpass": 2, "airpass-sdr-dc": 2, "airpass-mp": 2,
         }  # fmt: skip
 
     def test_a_failure_is_reported_and_stops_nothing(self, tmp_path: Path) -> None:
         nowhere = {"dataset": "nowhere.npz", "model": "mnist-cnn", "rounds": 1}
-        bad = replace(trials()[0], training=nowhere, scheme="bad")
+        bad = replace(trials()[0], job="train", training=nowhere, scheme="bad")
         outcome = run_trials([bad, *trials()[:2]], Store(tmp_path), LocalProcesses(1))
-        assert outcome.done == 2
+        assert outcome.run == 2
         ((failed, why),) = outcome.failures
         assert failed == bad
         assert "nowhere.npz" in why
@@ -281,7 +351,7 @@ class TestRunner:
     def test_trials_in_threads_of_one_process_do_not_mix(self) -> None:
         """As a cluster's worker with two threads would run them."""
         training = {"dataset": "mnist-mini", "rounds": 2, "evaluate_every": 1, "batch": 8, "probe_images": 50}
-        two = [replace(one, training=training) for one in (trials()[0], trials()[2])]
+        two = [replace(one, job="train", training=training) for one in (trials()[0], trials()[2])]
         assert two[0].seed != two[1].seed
         alone = [runner.attempt(one) for one in two]
         with ThreadPoolExecutor(2) as pool:
@@ -302,7 +372,7 @@ class TestRunner:
 
         monkeypatch.setattr(learning, "train", cut)
         training = {"dataset": "mnist-mini", "rounds": 1, "batch": 8, "probe_images": 50}
-        assert runner.attempt(replace(trials()[0], training=training)) == (
+        assert runner.attempt(replace(trials()[0], job="train", training=training)) == (
             "RuntimeError: training was interrupted in round 2"
         )
 
@@ -311,7 +381,7 @@ class TestRunner:
             {"method": {"method": "magic"}},
             {"scenario": {"radio": {"volume": 11}}},
             {"method": {"method": "fedavg"}},
-            {"training": {"rounds": 0}},
+            {"job": "train", "training": {"rounds": 0}},
             {"method": {"method": "airpass", "options": {"patience": -1}}},
             {"method": {"method": "airpass-plus", "options": {"time_limit_s": 1.0}}},
         ):
@@ -349,7 +419,7 @@ class TestSweep:
         [
             ({"name": "a/b"}, "name"),
             ({"schemes": "airpass"}, "schemes"),
-            ({"schemes": ["airpass", "airpass"]}, "twice"),
+            ({"schemes": ["airpass", "airpass"]}, "duplicate scheme label 'airpass'"),
             ({"schemes": [{"colour": 3}]}, "colour"),
             ({"trials": 0}, "trials"),
             ({"axis": {"field": "radio.snr_db"}}, "values"),
@@ -358,7 +428,7 @@ class TestSweep:
             ({"schemes": [3]}, "must be a table"),
             ({"schemes": [{"method": "airpass", "options": 3}]}, "must be a table"),
             ({"axis": {"field": 5, "values": [1]}}, "as text"),
-            ({"axis": {"field": "radio.snr_db", "values": [1.0, 1.0]}}, "twice"),
+            ({"axis": {"field": "radio.snr_db", "values": [1.0, 1.0]}}, "duplicate value 1.0"),
             ({"axis": {"field": "train", "values": [1]}, "train": {}}, "train.rounds"),
             (
                 {
@@ -453,7 +523,7 @@ class TestCommands:
         command = ["sweep", str(tmp_path / "study.toml"), "--out", str(out), "--workers", "2"]
         before = killed(command, out, 2)
         again = subprocess.run([PROGRAM, *command], capture_output=True, text=True, check=True)
-        assert f"{before} there before" in again.stdout
+        assert f"{before} reused" in again.stdout
         assert (out / "rows.parquet").read_bytes() == expected
         for name in ("small.png", "small.pdf", "provenance.json", "timings.parquet"):
             assert (out / name).stat().st_size > 0
@@ -465,7 +535,7 @@ class TestCommands:
         out = tmp_path / "broken"
         before = killed([*command, str(out)], out, 20)
         again = subprocess.run([PROGRAM, *command, str(out)], capture_output=True, text=True, check=True)
-        kept = [int(word) for word in re.findall(r"(\d+) there before", again.stdout)]
+        kept = [int(word) for word in re.findall(r"(\d+) reused", again.stdout)]
         assert sum(kept) == before
         assert 0 < kept[1] < len(figures()["fig9"].trials("smoke"))
         for name in ("fig2", "fig9"):
@@ -535,7 +605,10 @@ class TestCommands:
             (["reproduce"], ["fig2", "table1", "all"]),
             (["reproduce", "fig1"], ["fig1", "fig2"]),
             (["reproduce", "fig9", "--workers", "0"], ["workers", ">= 1"]),
-            (["reproduce", "fig9", "--workers", "2", "--dask", "tcp://127.0.0.1:1"], ["--workers", "--dask"]),
+            (
+                ["reproduce", "fig9", "--workers", "2", "--dask", "tcp://127.0.0.1:1"],
+                ["--workers cannot be combined with --dask"],
+            ),
             (["sweep", "nowhere.toml"], ["nowhere.toml", "cannot be read"]),
         ],
     )
@@ -576,10 +649,10 @@ class TestFigures:
             for metric in ("test_accuracy", "train_loss", "selected_count")
             for number in (0, 5)
         ]
-        heads, cells = figure.tabulate(rows)
+        heads, cells = figure.table(rows)
         assert heads[0] == "scheme"
         assert {line[0] for line in cells} == {one.scheme for one in figure.trials("smoke")}
-        assert render(figure.draw(rows), "png").startswith(b"\x89PNG")
+        assert render(draw_chart(figure.chart(rows)), "png").startswith(b"\x89PNG")
 
     @pytest.mark.parametrize("name", ["fig2", "fig4", "fig6", "fig9", "table1"])
     @pytest.mark.parametrize("part", [0.1, 0.5])
@@ -596,13 +669,69 @@ class TestFigures:
                 for metric in metrics
             ]
             if rows:
-                _, cells = figure.tabulate(rows)
+                _, cells = figure.table(rows)
                 assert {row.scheme for row in rows} <= {line[0] for line in cells}
-                figure.draw(rows)
+                draw_chart(figure.chart(rows))
                 verdicts = judge({name: rows})
                 assert verdicts
                 # One trial a scheme and point is too few for anything; smoke has two of figure 9 and table I.
                 assert {found.verdict for found in verdicts} == {"not decided"}
+
+
+class TestLooks:
+    def test_known_looks_differ_without_colour(self) -> None:
+        assert len({(look.dash, look.marker, look.filled) for look in LOOKS.values()}) == len(LOOKS)
+        assert len({look.name for look in LOOKS.values()}) == len(LOOKS)
+
+    def test_every_method_has_one(self) -> None:
+        from airpass import designs, selection
+
+        assert {"fedavg", *designs.METHODS.methods(), *selection.METHODS.methods()} == set(LOOKS)
+
+    def test_labels_of_the_user_look_like_nothing_else(self) -> None:
+        labels = ["array", "airpass-plus", *(f"own {i}" for i in range(19)), "fedavg"]
+        found = looks(labels)
+        assert list(found)[:3] == ["fedavg", "airpass-plus", "array"]
+        own = [look for label, look in found.items() if label not in LOOKS]
+        everything = {(look.dash, look.marker, look.filled) for look in (*own, *LOOKS.values())}
+        assert len(everything) == len(own) + len(LOOKS)
+        assert found["array"].colour != found["airpass-plus"].colour
+
+    def test_a_scheme_looks_the_same_in_every_figure(self) -> None:
+        record = SimpleNamespace(round=1, selected_count=3, test_accuracy=0.5, train_loss=1.0)
+        scenario = Scenario.paper()
+        runs: Any = [
+            SimpleNamespace(scheme=scheme, dataset="mnist-mini", scenario=scenario, history=[record])
+            for scheme in ("mimo-mn", "fedavg", "airpass")
+        ]
+        line = partial(Line, x=[1.0], value=[0.5], half_width=[0.1], count=[3])
+        panel = Panel("", "", [line(run.scheme, LOOKS[run.scheme].name) for run in runs])
+        for figure in (draw_training(runs), draw_chart(Chart([panel], ""))):
+            for drawn, scheme in zip(figure.axes[0].lines, ("fedavg", "airpass", "mimo-mn"), strict=True):
+                look = LOOKS[scheme]
+                assert str(drawn.get_label()).startswith(look.name)
+                style = (drawn.get_color(), drawn.get_linestyle(), drawn.get_marker())
+                assert style == (look.colour, look.dash, look.marker)
+
+    @pytest.mark.parametrize("percent", [False, True])
+    def test_intervals_of_few_trials_stay_within_the_axes(self, percent: bool) -> None:
+        line = Line("airpass", "AirPASS", [0.0, 10.0], [9.0, 4.0], [1.0, 90.0], [3, 3])
+        chart = Chart([Panel("", "round", [line])], "", over_rounds=True, percent=percent)
+        (axes,) = draw_chart(chart).axes
+        low, high = axes.get_ylim()
+        heights = [float(y) for drawn in axes.lines for y in np.ravel(drawn.get_ydata())]
+        assert low <= min(heights) <= max(heights) <= high
+
+    def test_claims_are_judged_without_matplotlib(self) -> None:
+        code = (
+            "import sys; from pathlib import Path\n"
+            "from airpass.study.claims import judge; from airpass.study.paper import figures\n"
+            "from airpass.study.run import stored\n"
+            f"rows = stored(list(figures().values()), 'lite', Path({str(RESULTS / 'lite')!r}).joinpath)\n"
+            "assert judge(rows)\n"
+            "assert not {'matplotlib', 'torch'} & set(sys.modules)"
+        )
+        subprocess.run([sys.executable, "-c", code], check=True)
 
 
 class TestClaims:

@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except InvalidInput as error:
         _fail(str(error))
     except ModuleNotFoundError as error:
-        if error.name not in ("torch", "loky"):
+        if error.name != "torch":
             raise
         _fail("training needs PyTorch: install the package with its extra, pip install 'airpass[learn]'")
     except MemoryError:

@@ -2,10 +2,10 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,15 +16,16 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from airpass.study.figure import PaperFigure, Table
-    from airpass.study.runner import Backend, Outcome
+    from airpass.study.paper.base import PaperFigure
+    from airpass.study.runner import Executor, Outcome
+    from airpass.study.tables import Table
     from airpass.study.trial import Trial
 
 workers_option = click.option(
-    "--workers", type=int, help="Local processes, of one compute thread each.  [default: one a processor]"
+    "--workers", type=int, help="Local processes, one compute thread each.  [default: one per processor]"
 )
 dask_option = click.option(
-    "--dask", metavar="ADDRESS", help="Dask scheduler to use instead, tcp://host:8786."
+    "--dask", metavar="ADDRESS", help="Run on the workers of this Dask scheduler, tcp://host:8786."
 )
 
 
@@ -35,12 +36,12 @@ dask_option = click.option(
     type=click.Choice(["smoke", "lite", "paper"]),
     default="smoke",
     show_default=True,
-    help="Size: a minute a figure, minutes to an hour, or the paper's.",
+    help="Size: a minute per figure, minutes to an hour, or the paper's.",
 )
 @click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: runs/FIG-SCALE for each]")
 @workers_option
 @dask_option
-@click.option("--claims", is_flag=True, help="Only judge the paper's claims on rows that are there, as text.")
+@click.option("--claims", is_flag=True, help="Only judge the paper's claims on stored rows.")
 @json_option
 def reproduce(
     figures: Sequence[str],
@@ -51,45 +52,47 @@ def reproduce(
     claims: bool,
     json_path: str | None,
 ) -> None:
-    """The paper's figures: fig2 ... fig9, table1, or all.
+    """Reproduce figures of the paper: fig2 ... fig9, table1, or all.
 
-    Finished trials are kept and never computed twice, so an interrupted run goes on where it was.
+    Finished trials are stored and reused, so an interrupted run continues where it stopped.
     """
-    from airpass.study import reproduce as study
+    from airpass.study import run as study
     from airpass.study.claims import judge
-    from airpass.study.figure import figures as known
+    from airpass.study.paper import figures as known
+    from airpass.study.provenance import check_folder
+    from airpass.study.report import claims_text, summary
 
     chosen = _chosen(figures or (("all",) if claims else ()), known())
 
     def folder(name: str) -> Path:
         if out is None:
             return Path("runs") / f"{name}-{scale}"
-        many = len(chosen) > 1 or (out / name).is_dir()  # where a run of several put it
+        many = len(chosen) > 1 or (out / name).is_dir()  # a run of several figures used it
         return out / name if many and name != "all" else out
 
     if claims:
         verdicts = judge(study.stored(chosen, scale, folder, out))
         if not verdicts:
-            raise InvalidInput("no rows are there yet: run airpass reproduce first, with the same --scale")
+            raise InvalidInput("no rows are stored: run airpass reproduce first, with the same --scale")
         failed: dict[str, str] = {}
     else:
         for figure in chosen:
-            study.check_folder(folder(figure.name), figure.name, scale)
+            check_folder(folder(figure.name), figure.name, scale)
         trials = [trial for figure in chosen for trial in figure.trials(scale)]
-        where = backend(workers, dask, trials)
+        where = executor(workers, dask, trials)
         announce(chosen, scale)
         with progress(len(trials)) as on_done:
             outcomes, verdicts = study.reproduce(chosen, scale, folder, where, command_line(), on_done, out)
         failed = failures(outcomes.values())
         for name, outcome in outcomes.items() if json_path != "-" else ():
             console().print(
-                f"{name}: {outcome.done} trials computed, {outcome.kept} there before, "
-                f"{outcome.seconds:.0f} s, in {folder(name)}",
+                f"{name}: {outcome.run} trials run, {outcome.reused} reused, "
+                f"{outcome.seconds:.0f} s; results in {folder(name)}",
                 soft_wrap=True,
             )
-    write_json(json_path, lambda: {"claims": study.summary(verdicts), "failed": failed})
+    write_json(json_path, lambda: {"claims": summary(verdicts), "failed": failed})
     if json_path != "-":
-        console().print(study.claims_text(verdicts), soft_wrap=True)
+        console().print(claims_text(verdicts), soft_wrap=True)
     report_failures(failed)
 
 
@@ -100,13 +103,13 @@ def reproduce(
 @dask_option
 @json_option
 def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, json_path: str | None) -> None:
-    """A study of your own: schemes x values of a field x trials, from a TOML file (docs/studies.md)."""
-    from airpass.study.reproduce import run_sweep
+    """Run your own study from a TOML file: schemes x values of a field x trials (docs/studies.md)."""
+    from airpass.study.run import run_sweep
     from airpass.study.sweep import load
 
     study = load(path)
     target = out or Path("runs") / study.name
-    where = backend(workers, dask, study.trials)
+    where = executor(workers, dask, study.trials)
     with progress(len(study.trials)) as on_done:
         outcome, table = run_sweep(study, target, where, command_line(), on_done)
     failed = failures([outcome])
@@ -115,8 +118,8 @@ def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, j
     if json_path != "-":
         print_table(table)
         console().print(
-            f"\n{outcome.done} trials computed, {outcome.kept} there before, {outcome.seconds:.0f} s; "
-            f"rows and pictures in {target}",
+            f"\n{outcome.run} trials run, {outcome.reused} reused, {outcome.seconds:.0f} s; "
+            f"results in {target}",
             soft_wrap=True,
         )
     report_failures(failed)
@@ -124,25 +127,25 @@ def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, j
 
 def _chosen(names: Sequence[str], known: dict[str, "PaperFigure"]) -> list["PaperFigure"]:
     if not names:
-        raise InvalidInput(f"say which figures: {', '.join(known)}, or all")
+        raise InvalidInput(f"no figure given: choose from {', '.join(known)}, or all")
     for name in names:
         checks.one_of("figure", name, (*known, "all"))
     return [figure for name, figure in known.items() if "all" in names or name in names]
 
 
-def backend(workers: int | None, dask: str | None, trials: Sequence["Trial"]) -> "Backend":
-    """Where trials run. For local processes their data is fetched as well, once for all."""
+def executor(workers: int | None, dask: str | None, trials: Sequence["Trial"]) -> "Executor":
+    """Where trials run. For local processes, data sets are downloaded first."""
     from airpass.core.threads import processors
     from airpass.study.runner import DaskCluster, LocalProcesses
 
     if dask is not None:
         if workers is not None:
-            raise InvalidInput("--workers stands beside --dask: a cluster has workers of its own")
+            raise InvalidInput("--workers cannot be combined with --dask")
         return DaskCluster(dask)
     if workers is not None:
         checks.whole("workers", workers, 1)
     gpus: tuple[str, ...] = ()
-    if any(trial.training is not None for trial in trials):
+    if any(trial.job == "train" for trial in trials):
         from airpass.learning.client import gpu_names
 
         fetch_data(trials)
@@ -151,19 +154,19 @@ def backend(workers: int | None, dask: str | None, trials: Sequence["Trial"]) ->
 
 
 def announce(figures: Sequence["PaperFigure"], scale: str) -> None:
-    """How long it may take, on stderr."""
+    """Print the expected duration on stderr."""
     for figure in figures:
         trials = figure.trials(scale)
-        gpu = "; faster with a GPU, which is used if there is one" if trials[0].training else ""
+        gpu = "; faster with a GPU, if available" if trials[0].job == "train" else ""
         click.echo(
             f"airpass: {figure.name}: {len(trials)} trials, about {figure.duration[scale]} "
-            f"on two cores from nothing{gpu if scale == 'paper' else ''}",
+            f"on two cores without stored rows{gpu if scale == 'paper' else ''}",
             err=True,
         )
 
 
 def fetch_data(trials: Sequence["Trial"]) -> None:
-    """Fetch the data sets that trials need, once for all workers. Without one, the others still run."""
+    """Download the data sets that trials need. Trials whose data set is missing fail later."""
     from airpass.learning.data import data_source
     from airpass.learning.data.download import Download
     from airpass.learning.training import DATASET
@@ -183,13 +186,13 @@ def fetch_data(trials: Sequence["Trial"]) -> None:
 
 
 def command_line() -> str:
-    """What was typed, without the path of the program."""
+    """The command line, without the path of the program."""
     return " ".join(["airpass", *sys.argv[1:]]) if os.path.basename(sys.argv[0]) == "airpass" else "airpass"
 
 
 @contextmanager
 def progress(total: int) -> Iterator[Callable[["Trial"], None]]:
-    """A bar over the trials, on stderr; nothing where that is not a terminal."""
+    """A progress bar over trials on stderr, if that is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -210,24 +213,23 @@ def progress(total: int) -> Iterator[Callable[["Trial"], None]]:
         yield on_done
 
 
-def failures(outcomes: "Any") -> dict[str, str]:
-    """What went wrong, by trial."""
-    found: list[Outcome] = list(outcomes)
-    return {trial.name: why for outcome in found for trial, why in outcome.failures}
+def failures(outcomes: Iterable["Outcome"]) -> dict[str, str]:
+    """Error messages by trial."""
+    return {trial.name: why for outcome in outcomes for trial, why in outcome.failures}
 
 
 def report_failures(failed: dict[str, str]) -> None:
-    """Say which trials failed, and end with exit code 1."""
+    """Print the trials that failed, and exit with code 1."""
     if not failed:
         return
     for name, why in failed.items():
         click.echo(f"airpass: failed: {name}: {why}", err=True)
-    click.echo(f"airpass: {len(failed)} trials failed; run the command again to repeat them", err=True)
+    click.echo(f"airpass: {len(failed)} trials failed; the same command runs them again", err=True)
     sys.exit(1)
 
 
 def print_table(table: "Table") -> None:
-    """A study's table on the terminal."""
+    """Print a study's table."""
     from rich.table import Table as Sheet
 
     heads, cells = table

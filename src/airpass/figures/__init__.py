@@ -1,1 +1,1 @@
-"""Pictures. The only part that imports matplotlib."""
+"""Figures. The only package that imports matplotlib."""

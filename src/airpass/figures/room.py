@@ -7,23 +7,24 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
 
 from airpass.aircomp import Link
+from airpass.core.display import BLUE, VERMILLION, display_name
 from airpass.core.types import Real
 from airpass.designs.api import Design
-from airpass.figures.style import BLUE, RC, VERMILLION, new_figure
+from airpass.figures.style import RC, new_figure
 
 FLOOR_STEP_M = 0.05
-MOST_FLOOR_POINTS = 2000  # along either side, however large the room
-DECIBEL_SPAN = 30.0  # shading below the strongest point by more than this is all one shade
-ROOM_WIDTH_IN = 7.4  # what is left of the figure's 9 inches for the floor
+MOST_FLOOR_POINTS = 2000  # along either side
+DECIBEL_SPAN = 30.0  # range of the shading below the strongest point
+ROOM_WIDTH_IN = 7.4  # of the figure's 9 inches
 SCORES_HEIGHT_IN = 2.5
-MOST_BARS = 300  # beyond this, bars are thinner than a pixel and drawn as one area
-MOST_LABELS = 24  # devices that are still numbered one by one
+MOST_BARS = 300  # more bars would be thinner than a pixel, and are drawn as an area
+MOST_LABELS = 24  # more devices are not numbered
 
 
 def draw_design(design: Design) -> Figure:
-    """The room above, the scores below."""
+    """Draw the room above the scores of a design."""
     left, right, bottom, top = _floor(design)
-    # The room keeps its proportions, so its height follows from the width it gets.
+    # The room keeps its proportions: its height follows from its width.
     room_height = ROOM_WIDTH_IN * min((top - bottom) / (right - left), 2.0) + 1.0
     with mpl.rc_context(RC):
         figure = new_figure(9.0, room_height + SCORES_HEIGHT_IN)
@@ -34,7 +35,7 @@ def draw_design(design: Design) -> Figure:
 
 
 def draw_selection(selection: Link) -> Figure:
-    """The scores alone, for channels without a room."""
+    """Draw the scores of a selection."""
     with mpl.rc_context(RC):
         figure = new_figure(9.0, SCORES_HEIGHT_IN)
         draw_scores(figure.subplots(), selection)
@@ -42,7 +43,7 @@ def draw_selection(selection: Link) -> Figure:
 
 
 def _floor(design: Design) -> tuple[float, float, float, float]:
-    """The part of the floor to show: waveguides and devices, and a metre around them."""
+    """Limits of the floor shown: waveguides and devices with a margin of a metre."""
     receiver, devices = design.scenario.receiver, design.scenario.devices
     return (
         min(0.0, float(devices.x_m.min())) - 1.0,
@@ -66,7 +67,7 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
         origin="lower",
         cmap="Greys",
         vmin=peak - DECIBEL_SPAN,
-        vmax=peak + 12.0,  # keeps the darkest shade light enough for markers to stand out
+        vmax=peak + 12.0,  # the darkest shade stays lighter than the markers
         aspect="equal",
         interpolation="antialiased",
         interpolation_stage="data",
@@ -107,13 +108,21 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     error = f", MSE {design.mse:.3g} (limit {design.scenario.radio.mse_threshold:g})" if count else ""
     snr_db = design.scenario.radio.snr_db
     axes.set_title(
-        f"{design.method.name}: {count} of {devices.count} devices at {snr_db:g} dB{error}", pad=22
+        f"{display_name(design.method.name)}: {count} of {devices.count} devices at {snr_db:g} dB{error}",
+        pad=22,
     )
-    axes.legend(loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=3, handletextpad=0.4, columnspacing=1.4)
+    axes.legend(
+        loc="lower left",
+        bbox_to_anchor=(-0.01, 1.0),
+        ncols=3,
+        handlelength=1.2,
+        handletextpad=0.4,
+        columnspacing=1.4,
+    )
 
 
 def _label_devices(axes: Axes, design: Design, points_per_m: float) -> None:
-    """Number and score beside every device, on the first side where nothing is in the way."""
+    """Number and score beside every device, on the first side that is free."""
     devices = design.scenario.devices
     at = points_per_m * np.column_stack([devices.x_m, devices.y_m])
     size = np.array([34.0, 11.0])  # of a label, in points
@@ -143,12 +152,12 @@ def _label_devices(axes: Axes, design: Design, points_per_m: float) -> None:
 
 
 def draw_scores(axes: Axes, selection: Link) -> None:
-    """Bars of the scores, strongest first, with the threshold of one."""
+    """Draw the scores as bars, strongest first, with the threshold of one."""
     order = np.argsort(-selection.scores, kind="stable")
     scores = selection.scores[order]
     chosen = selection.selected[order]
     place = np.arange(scores.size)
-    # Bars start at a floor below all scores: on a logarithmic axis there is no zero.
+    # A logarithmic axis has no zero, so bars start below all scores.
     floor = min(0.1, float(scores.min()) * 0.7) if scores.min() > 0 else 1e-3
     for mask, colour, hatch in ((chosen, BLUE, None), (~chosen, VERMILLION, "////")):
         if scores.size > MOST_BARS:
@@ -189,6 +198,6 @@ def draw_scores(axes: Axes, selection: Link) -> None:
 
 
 def floor_gain(design: Design, x: Real, y: Real) -> Real:
-    """|m^H g(x, y)|^2 of a device of unit gain at every point of a grid, shape (y, x)."""
+    """|m^H g(x, y)|^2 of a device with unit gain at every point of a grid, shape (y, x)."""
     grid_x, grid_y = np.meshgrid(x, y)
     return design.receive_gain(grid_x.ravel(), grid_y.ravel()).reshape(grid_x.shape)

@@ -1,28 +1,17 @@
-"""One look for every picture: colours that colour-blind readers tell apart, and safe saving."""
+"""Settings of matplotlib shared by all figures, and saving."""
 
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
+from airpass.core.display import Look
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
-
-# Okabe & Ito, "Color Universal Design" (2008).
-BLUE = "#0072B2"
-VERMILLION = "#D55E00"
-# Colour, dash and marker together, so that lines differ in print and for every eye.
-LINES = (
-    ("black", "-", "s"),
-    (BLUE, "-", "o"),
-    (VERMILLION, "--", "^"),
-    ("#009E73", "-.", "D"),
-    ("#CC79A7", ":", "v"),
-    ("#E69F00", "--", "P"),
-    ("#56B4E9", "-.", "X"),
-)
 
 RC: Any = {
     "font.size": 9,
@@ -30,7 +19,11 @@ RC: Any = {
     "axes.titlelocation": "left",
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
     "legend.frameon": False,
+    "legend.handlelength": 3.2,  # enough to tell dashes apart
     "savefig.dpi": 200,
     "pdf.fonttype": 42,
 }
@@ -39,8 +32,46 @@ FORMATS = ("png", "pdf", "svg")
 
 
 def new_figure(width_in: float, height_in: float) -> Figure:
-    """An empty figure that lays itself out and needs no display."""
+    """An empty figure with constrained layout that needs no display."""
     return Figure(figsize=(width_in, height_in), layout="constrained")
+
+
+def plot(axes: Axes, look: Look, x: Any, y: Any, label: str, place: int = 0, lines: int = 1) -> Line2D:
+    """Draw a line with about eight markers.
+
+    Parameters
+    ----------
+    axes
+        Axes to draw on.
+    look
+        Colour, dash, marker and width.
+    x, y
+        Points of the line.
+    label
+        Text of the legend.
+    place, lines
+        Position of the line among all `lines` of the axes. Markers of different lines are put at
+        different points, so that lines that coincide can be seen.
+
+    Returns
+    -------
+    Line2D
+        The line, for a legend.
+    """
+    step = max(1, len(x) // 8, min(lines, len(x) // 3) if lines > 1 else 1)
+    (line,) = axes.plot(
+        x,
+        y,
+        label=label,
+        color=look.colour,
+        linestyle=look.dash,
+        linewidth=look.width,
+        marker=look.marker,
+        markersize=6.5 if look.marker == "*" else 4.0,
+        markerfacecolor=look.colour if look.filled else "white",
+        markevery=(place % step, step),
+    )
+    return line
 
 
 def checked_format(path: Path) -> str:
@@ -52,15 +83,14 @@ def checked_format(path: Path) -> str:
 
 
 def render(figure: Figure, format_name: str) -> bytes:
-    """The picture as bytes."""
+    """The picture as bytes. The same figure gives the same PDF, as no date is stored in it."""
     buffer = BytesIO()
     with mpl.rc_context(RC):
-        # Without its date a PDF of the same rows is the same file.
         undated = {"CreationDate": None} if format_name == "pdf" else None
         figure.savefig(buffer, format=format_name, metadata=undated)
     return buffer.getvalue()
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write the picture in one step, in the format that its name asks for."""
+    """Write the picture atomically, in the format of the file's suffix."""
     write_atomically(path, render(figure, checked_format(path)))

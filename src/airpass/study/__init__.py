@@ -1,1 +1,1 @@
-"""Studies: schemes x sweep points x trials, to tidy rows, on one machine or a cluster."""
+"""Studies: schemes x points of an axis x trials, run on one machine or on a cluster, stored as rows."""

@@ -1,14 +1,13 @@
 """The paper's claims, each with a test on the rows of a study.
 
-A comparison of two schemes is made within trials, as both see the same devices, data and noise: the
-mean difference with its 95 % confidence interval (Student's t). It holds if the whole interval is on the
-claimed side, does not hold if it is on the other, and is not decided in between, or with fewer than
-three trials.
-A claim of several parts holds if all do, and does not if one does not. What the paper leaves to
-the eye ("close", "slightly") is given a number here, which the text says.
+Two schemes are compared within trials, as both see the same devices, data and noise: the mean difference
+with its 95 % confidence interval (Student's t). A comparison holds if the whole interval is on the claimed
+side, does not hold if it is on the other side, and is not decided otherwise, or with fewer than three
+trials. A claim of several parts holds if all parts hold, and does not hold if one does not. Where the
+paper uses words ("close", "slightly"), the limits are chosen here and given in the text.
 
-The claims are about the paper's own method; the same tests with `airpass-plus` in its place, and
-with the best design of the array of M x N antennas as its rival, say what the receiver can do.
+The claims are about the paper's own method. The same tests are applied to `airpass-plus`, compared with
+the best design of the array of M x N antennas.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,18 +15,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from airpass.core.display import display_name
 from airpass.study.paper import table1
-from airpass.study.plots import NAMES
-from airpass.study.summary import Mean, last_round, mean, means_by_point
+from airpass.study.summary import Mean, last_round, mean
 from airpass.study.trial import SECONDS, Row
 
 HOLDS, FAILS, OPEN = "holds", "does not hold", "not decided"
-FEWEST = 3  # trials below which nothing is decided; the paper has three
-CLOSE_POINTS = 3.0  # percentage points within which accuracies count as close; ours
-SLIGHTLY_POINTS = 2.0  # and within which one is only slightly better; ours
-MARGINAL_DEVICES = 2.0  # a lead below which it is marginal; ours
-TOGETHER_DEVICES = 1.0  # schemes this close have met; ours
-HEAVIER = 100.0  # times as slow is far heavier; ours
+FEWEST = 3  # trials needed for a decision; the paper has three
+# Limits that the paper does not give.
+CLOSE_POINTS = 3.0  # percentage points of accuracy: "close"
+SLIGHTLY_POINTS = 2.0  # "slightly" better
+MARGINAL_DEVICES = 2.0  # "marginally" more devices
+TOGETHER_DEVICES = 1.0  # schemes "meet"
+HEAVIER = 100.0  # ratio of times: "far heavier"
 PAPERS_OWN, BEYOND = "airpass", "airpass-plus"
 
 Rows = Mapping[str, Sequence[Row]]  # by figure
@@ -35,19 +35,19 @@ Rows = Mapping[str, Sequence[Row]]  # by figure
 
 @dataclass(frozen=True)
 class Part:
-    """One comparison: what, the effect with its interval, and how it came out."""
+    """One comparison: what is compared, the verdict, and the effect with its interval."""
 
     what: str
     verdict: str
     effect: str
 
 
-Test = Callable[[Rows, str], list[Part]]  # rows, and the scheme that claims are about
+Test = Callable[[Rows, str], list[Part]]  # rows, and the scheme that the claim is about
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim, and all its parts."""
+    """A claim and its parts."""
 
     claim: str
     text: str
@@ -56,7 +56,7 @@ class Verdict:
 
     @property
     def verdict(self) -> str:
-        """Of the claim as a whole."""
+        """Verdict on the whole claim."""
         found = {part.verdict for part in self.parts}
         if FAILS in found:
             return FAILS
@@ -87,22 +87,22 @@ def difference(rows: Sequence[Row], metric: str, better: str, worse: str, point:
 
 
 def above(found: Mean, limit: float = 0.0) -> str:
-    """Whether a mean is above a limit, as far as its interval tells."""
+    """Whether a mean is above a limit, according to its confidence interval."""
     if found.count < FEWEST:
         return OPEN
     if found.value - found.half_width > limit:
         return HOLDS
-    # With no spread at all, equal is not above.
+    # Without any spread, equal is not above.
     return FAILS if found.value + found.half_width <= limit else OPEN
 
 
 def below(found: Mean, limit: float) -> str:
-    """The same for below."""
+    """Whether a mean is below a limit."""
     return above(Mean(-found.value, found.half_width, found.count), -limit)
 
 
 def between(found: Mean, low: float, high: float) -> str:
-    """The same for from one limit to another, both of them allowed."""
+    """Whether a mean is between two limits, both included."""
     least, most = found.value - found.half_width, found.value + found.half_width
     if found.count < FEWEST:
         return OPEN
@@ -125,17 +125,17 @@ def _points(found: Mean) -> str:
 
 def _accuracy(rows: Sequence[Row], better: str, worse: str, where: str, point: str | None = None) -> Part:
     found = difference(rows, "test_accuracy", better, worse, point)
-    return Part(f"{NAMES[better]} above {NAMES[worse]}, {where}", above(found), _points(found))
+    return Part(f"{display_name(better)} above {display_name(worse)}, {where}", above(found), _points(found))
 
 
 def _data(rows: Rows, mnist: str, cifar: str) -> Iterator[tuple[Sequence[Row], str]]:
-    """The rows of a pair of figures, none if a figure was not run, and the data set they are about."""
+    """Rows and data set of two figures; no rows if a figure was not run."""
     for figure, data in ((mnist, "MNIST"), (cifar, "CIFAR-10")):
         yield rows.get(figure, ()), data
 
 
 def _array(subject: str) -> str:
-    """The array of M x N antennas that a scheme is to beat: for our best, the best."""
+    """The array of M x N antennas that a scheme is compared with."""
     return "mimo-mn-plus" if subject == BEYOND else "mimo-mn"
 
 
@@ -182,7 +182,7 @@ def _c4(rows: Rows, subject: str) -> list[Part]:
 
 
 def _falls(figure: str, letter: str) -> Test:
-    """Loss falls along the axis, and the first step gains more than the last."""
+    """Test that the loss falls along the axis, and that the first step gains more than the last."""
 
     def test(rows: Rows, subject: str) -> list[Part]:
         found = rows[figure]
@@ -203,59 +203,81 @@ def _falls(figure: str, letter: str) -> Test:
 
 
 def _average(values: Sequence[Values]) -> Values:
-    """The mean of several, trial by trial."""
+    """Mean of several values within each trial."""
     common = set.intersection(*(set(value) for value in values)) if values else set()
     return {trial: float(np.mean([value[trial] for value in values])) for trial in sorted(common)}
 
 
-def _c8(rows: Rows, subject: str) -> list[Part]:
-    found = rows["fig9"]
-    counts = means_by_point(found, "selected_count")
-    points = sorted({row.x_label for row in found}, key=float)
-    most = max((row.value for row in found if row.metric == "selected_count"), default=0.0)
-    arrays = ("mimo-m", _array(subject))
-    others = (*arrays, "airpass-mp")
+@dataclass(frozen=True)
+class _Counts:
+    """Numbers of selected devices in figure 9."""
 
-    def count(scheme: str, point: str) -> Values:
-        return last_values(found, "selected_count", scheme, point)
+    rows: Sequence[Row]
 
-    def apart(scheme: str, other: str) -> list[str]:
-        """Points at which there is something to tell: not where both select nobody, or both everyone."""
-        both = {point: {*count(scheme, point).values(), *count(other, point).values()} for point in points}
-        return [point for point in points if both[point] - {0.0} and both[point] - {most}]
+    @property
+    def points(self) -> list[str]:
+        """The SNRs, in ascending order."""
+        return sorted({row.x_label for row in self.rows}, key=float)
 
-    def compared(what: str, scheme: str, other: str, judged: Callable[[Mean], str]) -> list[Part]:
-        if scheme not in counts or other not in counts:
-            return [Part(what, OPEN, "no rows")]
-        leads = {point: minus(count(scheme, point), count(other, point)) for point in apart(scheme, other)}
-        gaps = {point: mean(list(lead.values())) for point, lead in leads.items()}
-        return [
-            Part(f"{what}, {point} dB", judged(gap), _text(gap, "devices")) for point, gap in gaps.items()
-        ]
+    def at(self, scheme: str, point: str) -> Values:
+        return last_values(self.rows, "selected_count", scheme, point)
 
-    parts = []
-    for other in others:
-        parts += compared(f"{NAMES[subject]} above {NAMES[other]}", subject, other, above)
-    for other in arrays:
-        low, high = (
-            _average([minus(count(subject, point), count(other, point)) for point in side])
-            for side in (
-                [point for point in points if float(point) < 0.0],
-                [point for point in points if float(point) >= 0.0],
-            )
-        )
-        more = mean(list(minus(low, high).values()))
-        what = f"mean gain over {NAMES[other]} larger below 0 dB than above, by"
-        parts.append(Part(what, above(more), _text(more, "devices")))
-    if subject == PAPERS_OWN:
-        slow = "airpass-sdr-dc"
-        what = f"{NAMES[slow]} ahead by 0 to {MARGINAL_DEVICES:g} devices"
-        parts += compared(what, slow, subject, lambda gap: between(gap, 0.0, MARGINAL_DEVICES))
-    values = [count(scheme, points[-1]) for scheme in (subject, *others)]
+    def lead(self, scheme: str, other: str, point: str) -> Values:
+        return minus(self.at(scheme, point), self.at(other, point))
+
+    def separating(self, scheme: str, other: str) -> list[str]:
+        """SNRs except those at which both schemes select no device, or all devices."""
+        most = max((row.value for row in self.rows if row.metric == "selected_count"), default=0.0)
+        seen = {p: {*self.at(scheme, p).values(), *self.at(other, p).values()} for p in self.points}
+        return [point for point in self.points if seen[point] - {0.0} and seen[point] - {most}]
+
+
+def _leads(counts: _Counts, what: str, scheme: str, other: str, judged: Callable[[Mean], str]) -> list[Part]:
+    """One part for each SNR that separates two schemes."""
+    if not {scheme, other} <= {row.scheme for row in counts.rows if row.metric == "selected_count"}:
+        return [Part(what, OPEN, "no rows")]
+    leads = {
+        point: mean(list(counts.lead(scheme, other, point).values()))
+        for point in counts.separating(scheme, other)
+    }
+    return [
+        Part(f"{what}, {point} dB", judged(lead), _text(lead, "devices")) for point, lead in leads.items()
+    ]
+
+
+def _gain_at_low_snr(counts: _Counts, subject: str, other: str) -> Part:
+    """The mean gain is larger below 0 dB than from 0 dB on."""
+    low = _average([counts.lead(subject, other, point) for point in counts.points if float(point) < 0.0])
+    high = _average([counts.lead(subject, other, point) for point in counts.points if float(point) >= 0.0])
+    more = mean(list(minus(low, high).values()))
+    what = f"mean gain over {display_name(other)} larger below 0 dB than above, by"
+    return Part(what, above(more), _text(more, "devices"))
+
+
+def _meeting(counts: _Counts, schemes: Sequence[str]) -> Part:
+    """All schemes select nearly the same number of devices at the highest SNR."""
+    point = counts.points[-1]
+    values = [counts.at(scheme, point) for scheme in schemes]
     trials = sorted(set.intersection(*(set(value) for value in values)))
     spread = mean([max(v[t] for v in values) - min(v[t] for v in values) for t in trials])
-    what = f"all within {TOGETHER_DEVICES:g} device at {points[-1]} dB"
-    return [*parts, Part(what, below(spread, TOGETHER_DEVICES), _text(spread, "devices"))]
+    what = f"all within {TOGETHER_DEVICES:g} device at {point} dB"
+    return Part(what, below(spread, TOGETHER_DEVICES), _text(spread, "devices"))
+
+
+def _c8(rows: Rows, subject: str) -> list[Part]:
+    counts = _Counts(rows["fig9"])
+    arrays = ("mimo-m", _array(subject))
+    others = (*arrays, "airpass-mp")
+    parts = []
+    for other in others:
+        what = f"{display_name(subject)} above {display_name(other)}"
+        parts += _leads(counts, what, subject, other, above)
+    parts += [_gain_at_low_snr(counts, subject, other) for other in arrays]
+    if subject == PAPERS_OWN:
+        slow = "airpass-sdr-dc"
+        what = f"{display_name(slow)} ahead by 0 to {MARGINAL_DEVICES:g} devices"
+        parts += _leads(counts, what, slow, subject, lambda gap: between(gap, 0.0, MARGINAL_DEVICES))
+    return [*parts, _meeting(counts, (subject, *others))]
 
 
 def _c9(rows: Rows, subject: str) -> list[Part]:
@@ -287,7 +309,7 @@ def _c9(rows: Rows, subject: str) -> list[Part]:
     ]
 
 
-# Name, what is claimed, the figures, whether to ask it of airpass-plus as well, the test.
+# Name, text, figures, whether it is tested for airpass-plus as well, test.
 CLAIMS: tuple[tuple[str, str, tuple[str, ...], bool, Test], ...] = (
     (
         "C1",
@@ -321,7 +343,18 @@ CLAIMS: tuple[tuple[str, str, tuple[str, ...], bool, Test], ...] = (
 
 
 def judge(rows: Rows) -> list[Verdict]:
-    """Every claim on the figures that there are rows of; then, as C1+ and so on, with airpass-plus."""
+    """Judge the claims about the paper's method, then, as C1+ and so on, about airpass-plus.
+
+    Parameters
+    ----------
+    rows
+        Rows by figure. Claims about other figures are left out.
+
+    Returns
+    -------
+    list[Verdict]
+        A verdict for each claim.
+    """
     found = []
     for subject in (PAPERS_OWN, BEYOND):
         for name, text, figures, for_both, test in CLAIMS:
@@ -330,5 +363,5 @@ def judge(rows: Rows) -> list[Verdict]:
                 continue
             mark = "+" if subject == BEYOND else ""
             parts = tuple(test(rows, subject))
-            found.append(Verdict(name + mark, text.format(NAMES[subject]), figures, parts))
+            found.append(Verdict(name + mark, text.format(display_name(subject)), figures, parts))
     return found

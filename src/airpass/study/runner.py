@@ -1,18 +1,18 @@
-"""Running trials: on local processes, or on a Dask cluster.
+"""Running trials on local processes or on a Dask cluster.
 
-A trial that fails is reported at the end and does not stop the others. A worker that dies costs the
-trial it was at, which is tried again elsewhere.
+A trial that fails is reported at the end and does not stop the others. If a worker dies, the trial it
+was running is run again.
 """
 
 import importlib
-import multiprocessing
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,29 +21,33 @@ from airpass.core.workers import follow_parent
 from airpass.study.store import Store
 from airpass.study.trial import Row, Trial, check, relabel, run
 
-ATTEMPTS = 3  # of a trial whose worker dies
-# A cluster's worker may have several threads, but what is random in PyTorch has one state a process.
+ATTEMPTS = 3  # for a trial whose worker dies
+# Set before libraries are loaded, as they read it only then.
+ONE_THREAD = dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
+)
+# A worker of a cluster may have several threads, but PyTorch has one random state per process.
 _one_at_a_time = threading.Lock()
-ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
-Result = tuple[Trial, list[Row] | str]  # rows, or what went wrong
+Result = tuple[Trial, list[Row] | str]  # rows, or an error message
+Results = Generator[Result, None, None]
 
 
-class Backend(Protocol):
+class Executor(Protocol):
     """Where trials run."""
 
     about: str  # for the report
 
-    def __call__(self, trials: Sequence[Trial], /) -> Iterator[Result]:
-        """Results as they come."""
+    def __call__(self, trials: Sequence[Trial], /) -> Results:
+        """Yield results as they arrive, in any order. Closing the generator stops the workers."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a study went."""
+    """Numbers of trials that were run, reused and failed."""
 
-    done: int  # trials computed now
-    kept: int  # trials that were there
+    run: int
+    reused: int
     failures: tuple[tuple[Trial, str], ...]
     seconds: float
 
@@ -51,50 +55,63 @@ class Outcome:
 def run_trials(
     trials: Sequence[Trial],
     store: Store,
-    backend: Callable[[Sequence[Trial]], Iterator[Result]],
-    on_done: Callable[[Trial], None] | None = None,
-    elsewhere: Callable[[Trial], list[Row] | None] | None = None,
+    executor: Callable[[Sequence[Trial]], Results],
+    on_done: Callable[[Trial], None] = lambda _: None,
+    elsewhere: Callable[[Trial], list[Row] | None] = lambda _: None,
 ) -> Outcome:
-    """Compute what is missing, and keep each trial as soon as it is done.
+    """Run the trials that are not stored yet, and store each when it finishes.
 
-    Trials that do the same work are computed once; `elsewhere` may have the rows of such a one.
+    Parameters
+    ----------
+    trials
+        Trials of the study. Those with the same computation are run once.
+    store
+        Where rows are read and written.
+    executor
+        Where trials run.
+    on_done
+        Called for each finished, reused or failed trial.
+    elsewhere
+        Returns rows of the same computation that are stored in another place, or None.
+
+    Returns
+    -------
+    Outcome
+        Numbers of trials, and failures sorted by name.
     """
     began = time.perf_counter()
     for trial in trials:
         check(trial)
-    kept = 0
-    same: dict[str, list[Trial]] = {}  # missing trials by the work they do
-    for trial in trials:
-        known = store.has(trial)
-        if not known and elsewhere is not None and (rows := elsewhere(trial)):
-            store.write(trial, relabel(rows, trial))
-            known = True
-        if known:
-            kept += 1
-            if on_done is not None:
-                on_done(trial)
-        else:
-            same.setdefault(trial.work, []).append(trial)
+    missing: dict[str, list[Trial]] = {}  # by computation
     failures: list[tuple[Trial, str]] = []
-    for first, result in backend([group[0] for group in same.values()]) if same else ():
-        for trial in same[first.work]:
-            if isinstance(result, str):
-                failures.append((trial, result))
-            else:
-                store.write(trial, relabel(result, trial))
-            if on_done is not None:
-                on_done(trial)
-    failures.sort(key=lambda failure: failure[0].name)
+    for trial in trials:
+        if not store.has(trial):
+            rows = elsewhere(trial)
+            if not rows:
+                missing.setdefault(trial.computation, []).append(trial)
+                continue
+            store.write(trial, relabel(rows, trial))
+        on_done(trial)
+    if missing:
+        with closing(executor([group[0] for group in missing.values()])) as results:
+            for first, result in results:
+                for trial in missing[first.computation]:
+                    if isinstance(result, str):
+                        failures.append((trial, result))
+                    else:
+                        store.write(trial, relabel(result, trial))
+                    on_done(trial)
+    asked = sum(map(len, missing.values()))
     return Outcome(
-        done=len(trials) - kept - len(failures),
-        kept=kept,
-        failures=tuple(failures),
+        run=asked - len(failures),
+        reused=len(trials) - asked,
+        failures=tuple(sorted(failures, key=lambda failure: failure[0].name)),
         seconds=time.perf_counter() - began,
     )
 
 
 def attempt(trial: Trial) -> list[Row] | str:
-    """Rows, or the error in a line: what a worker sends back."""
+    """Rows of a trial, or the first line of the error. Runs in a worker."""
     try:
         with _one_at_a_time:
             return run(trial)
@@ -103,70 +120,77 @@ def attempt(trial: Trial) -> list[Row] | str:
         return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
 
 
-def _start(parent: int, slot: int, gpus: tuple[str, ...]) -> None:
-    """Make a fresh worker ready: before any library that counts threads or devices is loaded."""
-    follow_parent(parent)
-    if gpus:
-        os.environ["CUDA_VISIBLE_DEVICES"] = gpus[slot % len(gpus)]
-
-
 class LocalProcesses:
-    """So many processes of one compute thread each, and a GPU each if there are any."""
+    """Local processes with one compute thread each.
+
+    Parameters
+    ----------
+    workers
+        Number of processes.
+    gpus
+        GPUs as in CUDA_VISIBLE_DEVICES. Each process sees one of them.
+    """
 
     def __init__(self, workers: int, gpus: tuple[str, ...] = ()) -> None:
         self.workers = workers
         self.gpus = gpus
         self.about = f"{workers} local {'process' if workers == 1 else 'processes'}"
 
-    def __call__(self, trials: Sequence[Trial]) -> Iterator[Result]:
-        """Results as they come."""
-        waiting = deque((trial, 1) for trial in trials)
-        # An executor of one process each, so that a death breaks one trial and no other.
-        slots = [self._slot(number) for number in range(min(self.workers, len(trials)))]
-        free = list(range(len(slots)))
-        running: dict[Future[Any], tuple[int, Trial, int]] = {}
+    def __call__(self, trials: Sequence[Trial]) -> Results:
+        """Yield results as they arrive."""
+        queue = deque((trial, ATTEMPTS) for trial in trials)
+        # One pool per process: the death of a process breaks all trials of its pool.
+        pools = [self._pool(slot) for slot in range(min(self.workers, len(trials)))]
+        free = deque(range(len(pools)))
+        running: dict[Future[list[Row] | str], tuple[int, Trial, int]] = {}
         try:
-            while waiting or running:
-                while waiting and free:
-                    slot = free.pop()
-                    trial, tries = waiting.popleft()
-                    try:
-                        future = slots[slot].submit(attempt, trial)
-                    except BrokenProcessPool:  # died while it had nothing to do
-                        slots[slot] = self._slot(slot)
-                        future = slots[slot].submit(attempt, trial)
-                    running[future] = (slot, trial, tries)
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    slot, trial, tries = running.pop(future)
-                    try:
+            while queue or running:
+                while queue and free:
+                    slot, (trial, attempts) = free.popleft(), queue.popleft()
+                    running[_submit(pools[slot], trial)] = slot, trial, attempts - 1
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    slot, trial, attempts = running.pop(future)
+                    if not isinstance(future.exception(), BrokenProcessPool):
                         yield trial, future.result()
-                    except BrokenProcessPool:
-                        slots[slot].shutdown(wait=False)
-                        slots[slot] = self._slot(slot)
-                        if tries < ATTEMPTS:
-                            waiting.append((trial, tries + 1))
+                    else:
+                        pools[slot].shutdown(kill_workers=True)
+                        pools[slot] = self._pool(slot)
+                        if attempts > 0:
+                            queue.append((trial, attempts))
                         else:
-                            yield trial, f"its worker died {tries} times (out of memory?)"
+                            yield trial, f"its worker died {ATTEMPTS} times (out of memory?)"
                     free.append(slot)
         finally:
-            for executor in slots:
-                for process in list((executor._processes or {}).values()):
-                    process.terminate()
-                executor.shutdown(wait=False, cancel_futures=True)
+            for pool in pools:
+                pool.shutdown(kill_workers=True)
 
-    def _slot(self, number: int) -> ProcessPoolExecutor:
-        # Threads are counted when libraries are loaded, so the limit has to be in the environment
-        # of a fresh process.
-        for name in ONE_THREAD:
-            os.environ[name] = "1"
-        fresh = multiprocessing.get_context("spawn")
-        about = (os.getpid(), number, self.gpus)
-        return ProcessPoolExecutor(1, mp_context=fresh, initializer=_start, initargs=about)
+    def _pool(self, slot: int) -> Any:
+        import loky
+
+        gpu = {"CUDA_VISIBLE_DEVICES": self.gpus[slot % len(self.gpus)]} if self.gpus else {}
+        return loky.ProcessPoolExecutor(
+            1, env=ONE_THREAD | gpu, initializer=follow_parent, initargs=(os.getpid(),)
+        )
+
+
+def _submit(pool: Any, trial: Trial) -> Future[list[Row] | str]:
+    """Submit a trial. If the process died while it was idle, the future fails as well."""
+    try:
+        submitted: Future[list[Row] | str] = pool.submit(attempt, trial)
+    except BrokenProcessPool as error:
+        submitted = Future()
+        submitted.set_exception(error)
+    return submitted
 
 
 class DaskCluster:
-    """The workers of a Dask scheduler at an address such as tcp://host:8786."""
+    """The workers of a Dask scheduler.
+
+    Parameters
+    ----------
+    address
+        Address of the scheduler, such as tcp://host:8786.
+    """
 
     about = "a Dask cluster"
 
@@ -178,10 +202,10 @@ class DaskCluster:
         try:
             self.client = self._distributed.Client(address, timeout=10)
         except (OSError, ValueError, TimeoutError) as error:
-            raise InvalidInput(f"dask = {address!r}: no scheduler answers there ({error})") from None
+            raise InvalidInput(f"dask = {address!r}: no scheduler answers ({error})") from None
 
-    def __call__(self, trials: Sequence[Trial]) -> Iterator[Result]:
-        """Results as they come; Dask itself moves the trials of a worker that is lost."""
+    def __call__(self, trials: Sequence[Trial]) -> Results:
+        """Yield results as they arrive. Dask itself moves the trials of a lost worker to others."""
         futures = {
             self.client.submit(attempt, trial, key=f"airpass-{trial.key}", pure=False): trial
             for trial in trials

@@ -1,14 +1,14 @@
-"""Where rows are kept: one Parquet file a trial, written in one step, then all of them as one.
+"""Storage of rows: one Parquet file per trial, and merged files of all trials.
 
-Rows carry the key of their trial, so that what is in the merged files is not computed again even
-where the files of single trials are gone.
+Each row has the key of its trial. A trial whose rows are in a merged file is not run again, even if its
+own file is deleted.
 """
 
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import pyarrow as pa
 from pyarrow import parquet
@@ -17,26 +17,14 @@ from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
 from airpass.study.trial import SECONDS, Row, Trial
 
-SCHEMA = pa.schema(
-    [
-        ("figure", pa.string()),
-        ("scheme", pa.string()),
-        ("x", pa.float64()),
-        ("x_label", pa.string()),
-        ("trial", pa.int64()),
-        ("round", pa.int64()),
-        ("metric", pa.string()),
-        ("value", pa.float64()),
-        ("seed", pa.int64()),
-        ("key", pa.string()),
-    ]
-)
-MERGED = {"timings.parquet": True, "rows.parquet": False}  # whether a file is for times
+_TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64(), float | None: pa.float64()}
+SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in get_type_hints(Row).items()])
+MERGED = {"timings.parquet": True, "rows.parquet": False}  # whether a file holds times
 ORDER = ("figure", "x", "x_label", "scheme", "trial", "round", "metric")
 
 
 class Store:
-    """The rows under one folder."""
+    """The rows in one folder."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,7 +39,7 @@ class Store:
         return self.folder / "trials" / f"{trial.key}.parquet"
 
     def has(self, trial: Trial) -> bool:
-        """Whether a trial is done. A file that cannot be read, as a power cut may leave it, is as none."""
+        """Whether rows of a trial are stored. A damaged file counts as missing."""
         if trial.key in self._merged:
             return True
         try:
@@ -60,12 +48,12 @@ class Store:
             return False
 
     def write(self, trial: Trial, rows: Sequence[Row]) -> None:
-        """Keep the rows of a trial."""
+        """Write the file of a trial."""
         about = {"trial": json.dumps(asdict(trial), sort_keys=True)}
         write_atomically(self.path(trial), encode(rows, about))
 
     def read(self, trials: Iterable[Trial]) -> list[Row]:
-        """The rows of those trials that are done, in an order of their own."""
+        """The stored rows of `trials`, sorted. Trials that are not stored are left out."""
         rows: list[Row] = []
         for trial in trials:
             if self.path(trial).exists():
@@ -75,9 +63,17 @@ class Store:
         return sorted(rows, key=_place)
 
     def merge(self, trials: Sequence[Trial]) -> list[Row]:
-        """The rows of `trials`; rows.parquet gets all that is reproducible, timings.parquet what is not.
+        """Write the merged files: times to timings.parquet, all other rows to rows.parquet.
 
-        Rows of other trials stay there, as theirs may be the only copy.
+        Parameters
+        ----------
+        trials
+            Trials of the study. Merged rows of other trials are kept.
+
+        Returns
+        -------
+        list[Row]
+            The stored rows of `trials`.
         """
         rows = self.read(trials)
         asked = {trial.key for trial in trials}
@@ -97,7 +93,7 @@ def _place(row: Row) -> tuple[Any, ...]:
 
 
 def encode(rows: Sequence[Row], about: dict[str, str] | None = None) -> bytes:
-    """Rows as Parquet."""
+    """Rows as Parquet, with metadata `about`."""
     table = pa.Table.from_pylist([asdict(row) for row in rows], schema=SCHEMA)
     if about:
         table = table.replace_schema_metadata(about)
@@ -107,7 +103,7 @@ def encode(rows: Sequence[Row], about: dict[str, str] | None = None) -> bytes:
 
 
 def decode(path: Path) -> list[Row]:
-    """Rows from Parquet."""
+    """Rows from a Parquet file."""
     try:
         table = parquet.read_table(path)
     except (pa.ArrowInvalid, OSError) as error:

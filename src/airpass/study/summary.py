@@ -1,4 +1,4 @@
-"""Means with confidence over the trials of a study."""
+"""Means over the trials of a study, with confidence intervals."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ class Mean:
     """A mean over trials, and half the width of its 95 % confidence interval (Student's t)."""
 
     value: float
-    half_width: float  # not a number for fewer than two trials
+    half_width: float  # NaN for fewer than two trials
     count: int
 
 
 def mean(values: Sequence[float]) -> Mean:
-    """Of the values that are numbers."""
+    """Mean of the values that are not NaN."""
     known = np.array([value for value in values if not np.isnan(value)])
     if known.size == 0:
         return Mean(float("nan"), float("nan"), 0)
@@ -33,7 +33,7 @@ def mean(values: Sequence[float]) -> Mean:
 
 
 def last_round(rows: Iterable[Row]) -> list[Row]:
-    """Of each trial's metrics, the row of the last round."""
+    """For each trial and metric, the row of the last round."""
     latest: dict[tuple[object, ...], Row] = {}
     for row in rows:
         key = (row.figure, row.scheme, row.x, row.x_label, row.trial, row.metric)
@@ -43,7 +43,7 @@ def last_round(rows: Iterable[Row]) -> list[Row]:
 
 
 def means_by_point(rows: Iterable[Row], metric: str) -> dict[str, dict[str, Mean]]:
-    """Scheme -> point of the axis -> mean over trials, at the last round."""
+    """Means over trials at the last round, by scheme and point of the axis."""
     groups: dict[str, dict[str, list[float]]] = {}
     for row in last_round(rows):
         if row.metric == metric:
@@ -54,7 +54,7 @@ def means_by_point(rows: Iterable[Row], metric: str) -> dict[str, dict[str, Mean
 
 
 def means_by_round(rows: Iterable[Row], metric: str) -> dict[tuple[str, str], dict[int, Mean]]:
-    """(scheme, point) -> round -> mean over trials."""
+    """Means over trials, by (scheme, point of the axis) and round."""
     groups: dict[tuple[str, str], dict[int, list[float]]] = {}
     for row in rows:
         if row.metric == metric:

@@ -1,7 +1,7 @@
-"""Sweeps of a user's own, from a TOML file.
+"""Sweeps of the user's own, from a TOML file.
 
 name = "gap"
-schemes = ["airpass-plus", "mimo-mn"]     # designs; with [train] also "fedavg"
+schemes = ["airpass-plus", "mimo-mn"]     # with [train] also "fedavg"
 trials = 5                                # trial t has seed + t
 seed = 0
 
@@ -12,14 +12,14 @@ values = [0.1, 0.5, 0.95]
 [scenario.devices]                        # tables as in a scenario file
 count = 50
 
-[train]                                   # only if models are to be trained
+[train]                                   # only to train models
 dataset = "mnist-mini"
 rounds = 100
 """
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +33,20 @@ KEYS = ("name", "schemes", "trials", "seed", "axis", "scenario", "train")
 
 @dataclass(frozen=True)
 class Sweep:
-    """A study that was read from a file."""
+    """A study read from a file."""
 
     name: str
-    axis: str  # the field that varies; empty if none does
-    trials: tuple[Trial, ...]
+    axis: str  # the field that varies, or ""
+    trials: tuple[Trial, ...] = field(repr=False)
 
 
 def load(path: str | Path) -> Sweep:
-    """Read a sweep's file."""
+    """Read a sweep from a TOML file."""
     return from_dict(read_tables(path))
 
 
 def from_dict(tables: Mapping[str, Any]) -> Sweep:
-    """A sweep from its tables."""
+    """Build a sweep from the tables of its file."""
     checks.known_keys("", tables, KEYS)
     name = tables.get("name", "sweep")
     if not isinstance(name, str) or not name or not all(c.isalnum() or c in "-_" for c in name):
@@ -58,27 +58,28 @@ def from_dict(tables: Mapping[str, Any]) -> Sweep:
     if not isinstance(axis, Mapping):
         raise InvalidInput("axis: must be a table with field and values")
     checks.known_keys("axis", axis, ("field", "values"))
-    field = axis.get("field", "")
+    varied = axis.get("field", "")
     values = axis.get("values", [None])
-    if not isinstance(field, str) or bool(field) != ("values" in axis):
+    if not isinstance(varied, str) or bool(varied) != ("values" in axis):
         raise InvalidInput("axis: needs a field, as text, and a list of values for it")
     if not isinstance(values, list) or not values:
         raise InvalidInput("axis: needs a field and a list of values for it")
-    if len({str(value) for value in values}) < len(values):
-        raise InvalidInput("axis.values: the same value stands twice")
+    for i, value in enumerate(values):
+        if str(value) in map(str, values[:i]):
+            raise InvalidInput(f"axis.values: duplicate value {value!r}")
     trials = [
-        _trial(tables, name, label, method, field, value, number, seed + number)
+        _trial(tables, name, label, method, varied, value, number, seed + number)
         for value in values
         for number in range(count)
         for label, method in schemes.items()
     ]
-    return Sweep(name, field, tuple(trials))
+    return Sweep(name, varied, tuple(trials))
 
 
 def _schemes(given: Any) -> dict[str, dict[str, Any]]:
-    """Label -> arguments of `design`, from names, or tables with label, method or blocks, and options."""
+    """Arguments of `design` by label, from names or tables."""
     if not isinstance(given, Sequence) or isinstance(given, str) or not given:
-        raise InvalidInput("schemes: must be a list of names, or of tables")
+        raise InvalidInput("schemes: must be a list of names or tables")
     schemes: dict[str, dict[str, Any]] = {}
     for entry in given:
         table = {"method": entry} if isinstance(entry, str) else _table("schemes: an entry", entry)
@@ -87,7 +88,7 @@ def _schemes(given: Any) -> dict[str, dict[str, Any]]:
         blocks = [str(table[name]) for name in ("selection", "geometry") if name in table]
         label = str(table.pop("label", table.get("method") or "+".join(blocks)))
         if label in schemes:
-            raise InvalidInput(f"schemes: {label!r} stands twice; give each a label of its own")
+            raise InvalidInput(f"schemes: duplicate scheme label {label!r}; give each scheme its own label")
         schemes[label] = table
     return schemes
 
@@ -118,7 +119,7 @@ def _trial(
         first, *rest = field.split(".")
         target: Any = training if first == "train" else scenario
         if target is None:
-            raise InvalidInput(f"axis.field = {field!r}: there is no table [train]")
+            raise InvalidInput(f"axis.field = {field!r}: needs a table [train]")
         keys = rest if first == "train" else [first, *rest]
         if not keys:
             raise InvalidInput(f"axis.field = {field!r}: name one of its fields, such as train.rounds")
@@ -128,6 +129,7 @@ def _trial(
         target[keys[-1]] = value
     number_like = isinstance(value, int | float) and not isinstance(value, bool)
     return Trial(
+        job="design" if training is None else "train",
         figure=name,
         scheme=label,
         x=float(value) if number_like else None,

@@ -1,12 +1,15 @@
-"""Tables of a study: means over trials with the half-width of their confidence interval."""
+"""Tables of a study: means over trials with half the width of their confidence intervals."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from airpass.study.figure import Table
+from airpass.core.display import looks
+from airpass.study.charts import METRICS
 from airpass.study.summary import Mean, means_by_point
 from airpass.study.trial import Row
+
+Table = tuple[list[str], list[list[str]]]  # headings, and cells as text
 
 
 def cell(mean: Mean | None, scale: float = 1.0, digits: int = 1) -> str:
@@ -17,13 +20,29 @@ def cell(mean: Mean | None, scale: float = 1.0, digits: int = 1) -> str:
     return text if np.isnan(mean.half_width) else f"{text} ± {scale * mean.half_width:.{digits}f}"
 
 
-def by_point(rows: Sequence[Row], metric: str, unit: str, scale: float = 1.0, digits: int = 1) -> Table:
-    """Schemes down, points of the axis across."""
+def by_point(rows: Sequence[Row], metric: str, unit: str = "") -> Table:
+    """A table with a line per scheme and a column per point of the axis.
+
+    Parameters
+    ----------
+    rows
+        Rows of a study.
+    metric
+        A key of `METRICS`.
+    unit
+        Unit of the points.
+
+    Returns
+    -------
+    Table
+        Headings and cells. The first column has the schemes as rows name them.
+    """
     means = means_by_point(rows, metric)
+    shown = METRICS[metric]
     points = list(dict.fromkeys(row.x_label for row in rows))
     heads = ["scheme", *(f"{point} {unit}".strip() or metric.replace("_", " ") for point in points)]
     cells = [
-        [scheme, *(cell(found.get(point), scale, digits) for point in points)]
-        for scheme, found in means.items()
+        [scheme, *(cell(means[scheme].get(point), shown.scale, shown.digits) for point in points)]
+        for scheme in looks(means)
     ]
     return heads, cells

@@ -1,4 +1,4 @@
-"""One trial: a scheme at a point of a sweep, for one seed. A pure function to rows.
+"""One trial: a scheme at a point of a sweep, for one seed. Its rows are a pure function of its fields.
 
 The seed fixes devices, data split, initial weights and noise, so that all schemes and points of the
 same trial number see the same ones.
@@ -6,15 +6,16 @@ same trial number see the same ones.
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 from airpass import __version__
 from airpass.core.errors import InvalidInput
+from airpass.core.references import is_reference, referenced_file
 from airpass.core.registry import with_threads
 from airpass.designs.api import Design, design, design_method
 from airpass.learning import FEDAVG
@@ -22,7 +23,7 @@ from airpass.scenario import Scenario
 from airpass.selection import METHODS
 from airpass.selection.api import select
 
-SECONDS = "seconds"  # the one metric that differs from run to run
+SECONDS = "seconds"  # the only metric that differs between runs of the same trial
 DESIGN_METRICS = ("selected_count", "weakest_score", "mse")
 ROUND_METRICS = (
     "test_accuracy",
@@ -40,83 +41,120 @@ class Row:
 
     figure: str
     scheme: str
-    x: float | None  # where on the sweep's axis; None if there is none, or if it is not a number
+    x: float | None  # position on the sweep's axis; None without an axis, or if it is not a number
     x_label: str
     trial: int
-    round: int  # of training; 0 for what is known before
+    round: int  # of training; 0 before training
     metric: str
-    value: float  # not a number where there is none, such as the error with nobody selected
+    value: float  # NaN if undefined, such as the error if no device is selected
     seed: int
     key: str  # of the trial
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trial:
-    """What to compute. Everything is plain data, as it is sent to workers and kept with the rows."""
+    """What to compute, as plain data: it is sent to workers and stored with the rows.
 
+    Parameters
+    ----------
+    job
+        "select": device selection at the uniform layout, timed; "design": a design; "train": a
+        design and training with it.
+    figure, scheme, x, x_label, trial
+        Copied to the rows.
+    seed
+        Seed of the computation.
+    scenario
+        Tables as in a scenario file.
+    method
+        Arguments of `select` or `design`. {"method": "fedavg"} is training with ideal aggregation.
+    training
+        Data set and options of training; None unless the job is "train".
+    repeats
+        Number of timed runs; 0 unless the job is "select".
+    """
+
+    job: Literal["select", "design", "train"]
     figure: str
-    scheme: str  # as rows name it
+    scheme: str
     x: float | None
     x_label: str
     trial: int
     seed: int
-    scenario: Mapping[str, Any]  # tables, as in a scenario file
-    method: Mapping[str, Any]  # arguments of `design`; {"method": "fedavg"} is ideal
-    training: Mapping[str, Any] | None = None  # dataset, and options of `train`; None: design only
-    repeats: int = 0  # if any: only selection at the uniform layout, timed so many times
+    scenario: Mapping[str, Any]
+    method: Mapping[str, Any]
+    training: Mapping[str, Any] | None = None
+    repeats: int = 0
+
+    def __post_init__(self) -> None:
+        if (self.job == "train") != (self.training is not None):
+            raise InvalidInput("training: must be given for the job 'train', and for no other")
+        if (self.job == "select") != (self.repeats > 0):
+            raise InvalidInput("repeats: must be at least 1 for the job 'select', and 0 for any other")
+
+    def __repr__(self) -> str:
+        return f"<Trial {self.job} {self.name}>"
 
     @cached_property
     def key(self) -> str:
-        """A fingerprint of all that the rows depend on: what is there under it is never recomputed."""
-        text = json.dumps(asdict(self) | {"version": __version__} | self._own_data(), sort_keys=True)
-        return hashlib.sha256(text.encode()).hexdigest()[:24]
-
-    def _own_data(self) -> dict[str, str]:
-        """What is in a data set of the user's own, whatever its name."""
-        path = Path(str((self.training or {}).get("dataset", "")))
-        if path.suffix != ".npz" or not path.is_file():
-            return {}
-        return {"data_sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
+        """Fingerprint of everything that the rows depend on. Stored rows are found by it."""
+        fields = asdict(self)
+        del fields["job"]  # follows from training and repeats
+        return _fingerprint(fields | {"version": __version__} | self._files)
 
     @cached_property
-    def work(self) -> str:
-        """A fingerprint of what is computed: trials that differ only in their place in a figure share it."""
+    def computation(self) -> str:
+        """Fingerprint of what is computed. Trials that differ only in their place in a figure share it."""
         scenario = dict(self.scenario)
-        if self.method.get("method") == FEDAVG:  # has no use for a receiver
+        if self.method.get("method") == FEDAVG:  # does not depend on the receiver
             scenario = {name: scenario[name] for name in scenario if name not in ("receiver", "radio")}
-        data = self._own_data()
-        parts = (scenario, dict(self.method), self.training, self.repeats, self.seed, __version__, data)
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+        parts = (scenario, dict(self.method), self.training, self.repeats, self.seed, __version__)
+        return _fingerprint((*parts, self._files))
+
+    @cached_property
+    def _files(self) -> dict[str, dict[str, str]]:
+        """SHA-256 of the user's own files that the trial reads: data sets and Python files."""
+        digests = {}
+        for text in _texts((self.method, self.training)):
+            path = referenced_file(text) if is_reference(text) else Path(text)
+            if path is not None and path.suffix in (".npz", ".py") and path.is_file():
+                digests[text] = hashlib.sha256(path.read_bytes()).hexdigest()
+        return {"files": digests} if digests else {}
 
     @property
     def name(self) -> str:
-        """How messages call it."""
+        """Description in messages."""
         where = f" at {self.x_label}" if self.x_label else ""
         return f"{self.figure}: {self.scheme}{where}, trial {self.trial}"
 
     def row(self, metric: str, value: float, round_number: int = 0) -> Row:
         """A row of this trial."""
-        return Row(
-            figure=self.figure,
-            scheme=self.scheme,
-            x=self.x,
-            x_label=self.x_label,
-            trial=self.trial,
-            round=round_number,
-            metric=metric,
-            value=value,
-            seed=self.seed,
-            key=self.key,
-        )
+        place = (self.figure, self.scheme, self.x, self.x_label, self.trial)
+        return Row(*place, round_number, metric, value, self.seed, self.key)
+
+
+def _fingerprint(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:24]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Every text in nested tables and lists."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts(list(value.values()))
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
 
 
 def relabel(rows: Iterable[Row], trial: Trial) -> list[Row]:
-    """The rows of a trial that did the same work, as those of `trial`."""
+    """The rows of a trial with the same computation, as rows of `trial`."""
     return [trial.row(row.metric, row.value, row.round) for row in rows]
 
 
 def check(trial: Trial) -> None:
-    """Refuse what cannot run before anything does."""
+    """Raise InvalidInput if a trial cannot run."""
     Scenario.from_dict(trial.scenario)
     name = trial.method.get("method")
     options = trial.method.get("options", {})
@@ -124,12 +162,12 @@ def check(trial: Trial) -> None:
         raise InvalidInput(
             "options.time_limit_s: rows must not depend on the speed of a machine; give effort"
         )
-    if trial.repeats:
+    if trial.job == "select":
         METHODS.resolve(str(name), options)
     elif name != FEDAVG:
         design_method(**trial.method)
-    elif trial.training is None:
-        raise InvalidInput(f"scheme = {FEDAVG!r}: is about training; this study has none")
+    elif trial.job == "design":
+        raise InvalidInput(f"scheme = {FEDAVG!r}: needs training; this study has none")
     if trial.training is not None:
         from airpass.learning.training import training_options
 
@@ -137,27 +175,33 @@ def check(trial: Trial) -> None:
 
 
 def run(trial: Trial) -> list[Row]:
-    """All rows of a trial, in an order that depends on nothing else."""
-    scenario = Scenario.from_dict(trial.scenario)
-    if trial.repeats:
-        return _selection_rows(trial, scenario)
-    if trial.training is None:
-        return _design_rows(trial, _design(trial, scenario))
-    return _training_rows(trial, scenario)
+    """Compute a trial.
+
+    Parameters
+    ----------
+    trial
+        What to compute.
+
+    Returns
+    -------
+    list[Row]
+        All rows, in an order that depends on the trial only.
+    """
+    jobs = {"select": _selection_rows, "design": _design_rows, "train": _training_rows}
+    return jobs[trial.job](trial, Scenario.from_dict(trial.scenario))
 
 
 def _selection_rows(trial: Trial, scenario: Scenario) -> list[Row]:
-    """Who is selected, the work that took, and the median of the times; `method` is a selection method."""
+    """Number of selected devices, counts of operations, and the median of the times."""
     channels = scenario.channels(scenario.uniform_layout())
-    how = dict(trial.method)
-    picked = [
-        select(channels, scenario.weights, scenario.budget, **how, seed=trial.seed)
+    results = [
+        select(channels, scenario.weights, scenario.budget, **trial.method, seed=trial.seed)
         for _ in range(1 + trial.repeats)  # the first may compile
     ]
-    work = {f"work_{name}": float(count) for name, count in sorted(picked[0].work.items())}
-    values = {"selected_count": float(picked[0].selected_count), **work}
+    counts = {f"work_{name}": float(count) for name, count in sorted(results[0].work.items())}
+    values = {"selected_count": float(results[0].selected_count), **counts}
     rows = [trial.row(name, value) for name, value in values.items()]
-    return [*rows, trial.row(SECONDS, median(one.seconds for one in picked[1:]))]
+    return [*rows, trial.row(SECONDS, median(result.seconds for result in results[1:]))]
 
 
 def _design(trial: Trial, scenario: Scenario) -> Design:
@@ -165,10 +209,13 @@ def _design(trial: Trial, scenario: Scenario) -> Design:
     return design(scenario, with_threads(design_method(**trial.method), 1), seed=trial.seed)
 
 
-def _design_rows(trial: Trial, result: Design) -> list[Row]:
-    values = (result.selected_count, result.weakest_score, result.mse)
-    rows = [trial.row(name, float(value)) for name, value in zip(DESIGN_METRICS, values, strict=True)]
-    return [*rows, trial.row(SECONDS, result.seconds)]
+def _rows_of(trial: Trial, result: Design) -> list[Row]:
+    return [trial.row(name, float(getattr(result, name))) for name in DESIGN_METRICS]
+
+
+def _design_rows(trial: Trial, scenario: Scenario) -> list[Row]:
+    result = _design(trial, scenario)
+    return [*_rows_of(trial, result), trial.row(SECONDS, result.seconds)]
 
 
 def _training_rows(trial: Trial, scenario: Scenario) -> list[Row]:
@@ -184,8 +231,8 @@ def _training_rows(trial: Trial, scenario: Scenario) -> list[Row]:
     done = train(link, data, seed=trial.seed, scenario=weighted, options=options, workers=1)
     if not done.finished:
         raise RuntimeError(f"training was {done.status}")
-    # The number of selected devices stands with every round.
-    rows = [] if link is None else _design_rows(trial, link)[1:-1]
+    # The number of selected devices is recorded for every round.
+    rows = [] if link is None else _rows_of(trial, link)[1:]
     for record in done.history:
         for metric in ROUND_METRICS:
             rows.append(trial.row(metric, float(getattr(record, metric)), record.round))

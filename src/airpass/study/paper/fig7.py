@@ -1,20 +1,18 @@
-"""Figure 7: training loss on MNIST against rounds, for the number of antennas on each."""
+"""Figure 7: training loss on MNIST against rounds, for several numbers of antennas per waveguide.
 
-from airpass.study.curves import MNIST, training_figure
+The values are not those of the paper, which are not in its text.
+"""
 
-FIGURE = training_figure(
-    "fig7",
-    "Training loss on MNIST. K = 10, M = 5, 10 dB",
-    size=(10, 5, 5),
-    snr_db=10.0,
+from airpass.study.paper.curves import MNIST, Axis, TrainingFigure
+
+FIGURE = TrainingFigure(
+    name="fig7",
+    title="Training loss on MNIST. K = 10, M = 5, 10 dB",
+    duration={"smoke": "20 seconds", "lite": "5 minutes", "paper": "a quarter of an hour"},
     schemes=("airpass", "airpass-plus"),
     metric="train_loss",
     scales=MNIST,
-    duration={"smoke": "20 seconds", "lite": "5 minutes", "paper": "a quarter of an hour"},
-    axis="receiver.antennas",
-    values=(1, 2, 5, 8),  # ours; the paper's are not in its text
-    unit="",
-    letter="N",
-    panel_by="scheme",
     changes={"smoke": {"rounds": 8}},
+    axis=Axis("receiver.antennas", "N", (1, 2, 5, 8)),
+    panel_per_scheme=True,
 )

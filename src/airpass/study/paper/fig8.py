@@ -1,20 +1,18 @@
-"""Figure 8: training loss on MNIST against rounds, for SNR."""
+"""Figure 8: training loss on MNIST against rounds, for several values of the SNR.
 
-from airpass.study.curves import MNIST, training_figure
+The values are not those of the paper, which are not in its text.
+"""
 
-FIGURE = training_figure(
-    "fig8",
-    "Training loss on MNIST. K = 10, M = N = 5",
-    size=(10, 5, 5),
-    snr_db=10.0,
+from airpass.study.paper.curves import MNIST, Axis, TrainingFigure
+
+FIGURE = TrainingFigure(
+    name="fig8",
+    title="Training loss on MNIST. K = 10, M = N = 5",
+    duration={"smoke": "20 seconds", "lite": "5 minutes", "paper": "a quarter of an hour"},
     schemes=("airpass", "airpass-plus"),
     metric="train_loss",
     scales=MNIST,
-    duration={"smoke": "20 seconds", "lite": "5 minutes", "paper": "a quarter of an hour"},
-    axis="radio.snr_db",
-    values=(0.0, 5.0, 10.0, 15.0),  # ours; the paper's are not in its text
-    unit="dB",
-    letter="SNR",
-    panel_by="scheme",
     changes={"smoke": {"rounds": 8}},
+    axis=Axis("radio.snr_db", "SNR", (0.0, 5.0, 10.0, 15.0), "dB"),
+    panel_per_scheme=True,
 )

@@ -1,15 +1,15 @@
 """Figure 9: selected devices against SNR, every scheme."""
 
 from collections.abc import Sequence
-from typing import Any
 
-from airpass.study.figure import PaperFigure, Table
-from airpass.study.plots import over_axis
-from airpass.study.tables import by_point
+from airpass.figures.chart import Chart
+from airpass.study.charts import axis_chart
+from airpass.study.paper.base import PaperFigure, scenario
+from airpass.study.tables import Table, by_point
 from airpass.study.trial import Row, Trial
 
 SNRS_DB = (-20.0, -15.0, -10.0, -5.0, 0.0, 5.0, 10.0, 15.0)
-# The paper's, airpass-plus, and what that is to beat: the array of M x N antennas with the best selection.
+# The paper's schemes, airpass-plus, and the array of M x N antennas with the best selection.
 SCHEMES = (
     "airpass-plus",
     "airpass",
@@ -28,46 +28,41 @@ SCALES = {
 }
 
 
-def trials(scale: str) -> tuple[Trial, ...]:
-    """Every scheme on the same draws; the slow one on the first few."""
-    (devices, waveguides, antennas), snrs, count, slow = SCALES[scale]
-    return tuple(
-        Trial(
-            figure="fig9",
-            scheme=scheme,
-            x=snr_db,
-            x_label=f"{snr_db:g}",
-            trial=number,
-            seed=number,
-            scenario={
-                "receiver": {"waveguides": waveguides, "antennas": antennas},
-                "radio": {"snr_db": snr_db},
-                "devices": {"count": devices, "seed": number},
-            },
-            method={"method": scheme},
-        )
-        for snr_db in snrs
-        for number in range(count)
-        for scheme in SCHEMES
-        if scheme != SLOW or number < slow
-    )
-
-
-def draw(rows: Sequence[Row]) -> Any:
+class SelectedDevices(PaperFigure):
     """Selected devices against SNR."""
-    return over_axis(rows, "selected_count", "P0/σ², dB", "Selected devices against SNR")
+
+    def trials(self, scale: str) -> tuple[Trial, ...]:
+        """Every scheme on the same draws; the slow scheme on the first few."""
+        size, snrs, count, slow = SCALES[scale]
+        return tuple(
+            Trial(
+                job="design",
+                figure=self.name,
+                scheme=scheme,
+                x=snr_db,
+                x_label=f"{snr_db:g}",
+                trial=number,
+                seed=number,
+                scenario=scenario(size, snr_db, number),
+                method={"method": scheme},
+            )
+            for snr_db in snrs
+            for number in range(count)
+            for scheme in SCHEMES
+            if scheme != SLOW or number < slow
+        )
+
+    def chart(self, rows: Sequence[Row]) -> Chart:
+        """Selected devices against SNR."""
+        return axis_chart(rows, "selected_count", "P0/σ², dB", "Selected devices against SNR")
+
+    def table(self, rows: Sequence[Row]) -> Table:
+        """The same as numbers."""
+        return by_point(rows, "selected_count", "dB")
 
 
-def tabulate(rows: Sequence[Row]) -> Table:
-    """The same as numbers."""
-    return by_point(rows, "selected_count", "dB")
-
-
-FIGURE = PaperFigure(
-    "fig9",
-    "Selected devices against SNR. K = 50, M = N = 10",
-    trials,
-    draw,
-    tabulate,
-    {"smoke": "10 seconds", "lite": "4 minutes", "paper": "a quarter of an hour"},
+FIGURE = SelectedDevices(
+    name="fig9",
+    title="Selected devices against SNR. K = 50, M = N = 10",
+    duration={"smoke": "10 seconds", "lite": "4 minutes", "paper": "a quarter of an hour"},
 )

@@ -1,19 +1,19 @@
-"""Table I: the cost of device selection, as the paper has it and as measured.
+"""Table I: the cost of device selection, as in the paper and as measured.
 
-Selection at the uniform layout, along K for M = 10 receive chains and along M for K = 50 devices. The SNR
-is such that some, but not all devices can be selected at every size.
+Selection at the uniform layout, along K for M = 10 receive chains and along M for K = 50 devices. At the
+SNR chosen, some but not all devices can be selected at every size.
 """
 
 from collections.abc import Sequence
-from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 
-from airpass.figures.style import RC, new_figure
-from airpass.study.figure import PaperFigure, Table
-from airpass.study.plots import COLUMN_IN, look
-from airpass.study.summary import means_by_point
+from airpass.core.display import display_name
+from airpass.figures.chart import Chart, Panel
+from airpass.study.charts import line
+from airpass.study.paper.base import PaperFigure, scenario
+from airpass.study.summary import Mean, means_by_point
+from airpass.study.tables import Table
 from airpass.study.trial import SECONDS, Row, Trial
 
 PAPER = {
@@ -31,104 +31,98 @@ SCALES: dict[str, tuple[Sizes, Sizes]] = {
 }
 
 
-def trials(scale: str) -> tuple[Trial, ...]:
-    """Every method at every size."""
-    found = []
-    for method in PAPER:
-        by_devices, by_chains, count = SCALES[scale][method == "sdr-dc"]
-        sizes = [("K", k, 10) for k in by_devices] + [("M", 50, m) for m in by_chains]
-        for letter, devices, chains in sizes:
-            for number in range(count):
-                # With equal weights 1/K the threshold is harder the fewer the devices: 20 log10(50/K) dB.
-                snr_db = round(
-                    20.0 * float(np.log10(50.0 / devices)) + 10.0 * float(np.log10(10.0 / chains)), 2
-                )
-                found.append(
-                    Trial(
-                        figure="table1",
-                        scheme=method,
-                        x=float(devices if letter == "K" else chains),
-                        x_label=f"{letter}={devices if letter == 'K' else chains}",
-                        trial=number,
-                        seed=number,
-                        scenario={
-                            "receiver": {"waveguides": chains, "antennas": 10},
-                            "radio": {"snr_db": snr_db},
-                            "devices": {"count": devices, "seed": number},
-                        },
-                        method={"method": method},
-                        repeats=1 if method == "sdr-dc" else 3,
-                    )
-                )
-    return tuple(found)
-
-
 def exponent(rows: Sequence[Row], method: str, letter: str) -> float:
-    """Slope of log time over log size, larger half of the sizes."""
-    points = sorted(
-        (float(label.split("=")[1]), mean.value)
-        for label, mean in means_by_point(rows, SECONDS).get(method, {}).items()
-        if label.startswith(letter)
-    )
+    """Slope of log time over log size, fitted to the larger half of the sizes."""
+    points = _times(rows, letter).get(method, [])
     upper = points[len(points) // 2 :] if len(points) > 2 else points
     if len(upper) < 2:
         return float("nan")
-    sizes, seconds = np.log(np.array(upper)).T
+    sizes, seconds = np.log([(size, mean.value) for size, mean in upper]).T
     return float(np.polyfit(sizes, seconds, 1)[0])
 
 
-def draw(rows: Sequence[Row]) -> Any:
-    """Time against K and against M."""
-    means = means_by_point(rows, SECONDS)
-    with mpl.rc_context(RC | {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7}):
-        figure = new_figure(COLUMN_IN, 4.6)
-        for axes, letter, title in zip(
-            figure.subplots(2, 1), "KM", ("M = 10 receive chains", "K = 50 devices"), strict=True
-        ):
-            ticks: list[float] = []
-            for position, (method, found) in enumerate(means.items()):
-                points = sorted(
-                    (float(label.split("=")[1]), mean.value)
-                    for label, mean in found.items()
-                    if label.startswith(letter)
-                )
-                if not points:
-                    continue
-                axes.loglog(*zip(*points, strict=True), label=method, **look("", position + 1))
-                ticks = max(ticks, [size for size, _ in points], key=len)
-            axes.set(xlabel="devices K" if letter == "K" else "receive chains M", ylabel="seconds")
-            axes.set_xticks(ticks, [f"{size:g}" for size in ticks])
-            axes.minorticks_off()
-            axes.set_title(title)
-            axes.grid(True, color="#dddddd", linewidth=0.6)
-            if ticks:
-                axes.legend(loc="best")
-    return figure
-
-
-def tabulate(rows: Sequence[Row]) -> Table:
-    """The paper's orders beside fitted exponents."""
-    means = means_by_point(rows, SECONDS)
-    cells = []
-    for method, order in PAPER.items():
-        typical = means.get(method, {}).get("M=8")
-        cells.append(
-            [
-                method,
-                order,
-                f"{exponent(rows, method, 'K'):.2f}",
-                f"{exponent(rows, method, 'M'):.2f}",
-                "-" if typical is None else f"{1e3 * typical.value:.3g} ms",
-            ]
+def _times(rows: Sequence[Row], letter: str) -> dict[str, list[tuple[float, Mean]]]:
+    """Sizes with mean times by method, along K or M."""
+    return {
+        method: sorted(
+            (
+                (float(label.partition("=")[2]), mean)
+                for label, mean in points.items()
+                if label.startswith(letter)
+            ),
+            key=lambda point: point[0],
         )
-    return ["method", "paper, O(·)", "exponent in K", "exponent in M", "time at K=50, M=8"], cells
+        for method, points in means_by_point(rows, SECONDS).items()
+    }
 
 
-FIGURE = PaperFigure(
-    "table1",
-    "The cost of device selection",
-    trials,
-    draw,
-    tabulate,
-    {"smoke": "10 seconds", "lite": "2 minutes", "paper": "6 minutes"},
+class SelectionCost(PaperFigure):
+    """Time of device selection against K and against M."""
+
+    def trials(self, scale: str) -> tuple[Trial, ...]:
+        """Every method at every size."""
+        found = []
+        for method in PAPER:
+            by_devices, by_chains, count = SCALES[scale][method == "sdr-dc"]
+            sizes = [("K", k, k, 10) for k in by_devices] + [("M", m, 50, m) for m in by_chains]
+            for letter, size, devices, chains in sizes:
+                # With equal weights 1/K, fewer devices need more SNR: 20 log10(50/K) dB.
+                snr_db = round(
+                    20.0 * float(np.log10(50.0 / devices)) + 10.0 * float(np.log10(10.0 / chains)), 2
+                )
+                found += [
+                    Trial(
+                        job="select",
+                        figure=self.name,
+                        scheme=method,
+                        x=float(size),
+                        x_label=f"{letter}={size}",
+                        trial=number,
+                        seed=number,
+                        scenario=scenario((devices, chains, 10), snr_db, number),
+                        method={"method": method},
+                        repeats=1 if method == "sdr-dc" else 3,
+                    )
+                    for number in range(count)
+                ]
+        return tuple(found)
+
+    def chart(self, rows: Sequence[Row]) -> Chart:
+        """Time against K and against M."""
+        panels = []
+        for letter, xlabel, title in (
+            ("K", "devices K", "M = 10 receive chains"),
+            ("M", "receive chains M", "K = 50 devices"),
+        ):
+            times = {method: points for method, points in _times(rows, letter).items() if points}
+            lines = [
+                line(method, display_name(method), [size for size, _ in points], [time for _, time in points])
+                for method, points in times.items()
+            ]
+            ticks = max((list(one.x) for one in lines), key=len, default=[])
+            panels.append(Panel(title, xlabel, lines, (ticks, [f"{size:g}" for size in ticks])))
+        return Chart(panels=panels, ylabel="seconds", logarithmic=True)
+
+    def table(self, rows: Sequence[Row]) -> Table:
+        """The paper's orders beside fitted exponents."""
+        means = means_by_point(rows, SECONDS)
+        cells = []
+        for method, order in PAPER.items():
+            typical = means.get(method, {}).get("M=8")
+            cells.append(
+                [
+                    method,
+                    order,
+                    f"{exponent(rows, method, 'K'):.2f}",
+                    f"{exponent(rows, method, 'M'):.2f}",
+                    "-" if typical is None else f"{1e3 * typical.value:.3g} ms",
+                ]
+            )
+        return ["method", "paper, O(·)", "exponent in K", "exponent in M", "time at K=50, M=8"], cells
+
+
+FIGURE = SelectionCost(
+    name="table1",
+    title="The cost of device selection",
+    duration={"smoke": "10 seconds", "lite": "2 minutes", "paper": "6 minutes"},
 )

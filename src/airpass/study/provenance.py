@@ -1,0 +1,134 @@
+"""How rows were computed: versions, machine, time and failures, in provenance.json beside the rows."""
+
+import json
+import os
+import platform
+from collections.abc import Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from airpass import __version__
+from airpass.core.errors import InvalidInput
+from airpass.core.files import write_atomically
+from airpass.study.runner import Outcome
+from airpass.study.trial import Trial
+
+LIBRARIES = ("numpy", "numba", "scipy", "scs", "torch", "pyarrow")
+RECEIVER = ("waveguides", "antennas")
+
+
+def check_folder(out: Path, name: str, scale: str = "") -> None:
+    """Raise InvalidInput if a folder holds another study, or the same at another scale."""
+    path = out / "provenance.json"
+    if not path.exists():
+        return
+    try:
+        found = json.loads(path.read_text())
+    except ValueError:
+        raise InvalidInput(f"{path}: not JSON; delete it, or give another --out") from None
+    held, at = found.get("study", name), found.get("scale", scale)
+    if (held, at) != (name, scale):
+        raise InvalidInput(
+            f"{out}: holds {held}{f' at scale {at}' if at else ''}, not {name}"
+            f"{f' at scale {scale}' if scale else ''}: give another --out"
+        )
+
+
+def write_provenance(
+    out: Path, name: str, scale: str, command: str, workers: str, outcome: Outcome, trials: int
+) -> Mapping[str, Any]:
+    """Write provenance.json.
+
+    Parameters
+    ----------
+    out
+        Folder of the study.
+    name, scale
+        Name of the study; scale of a paper figure, or "".
+    command
+        Command line.
+    workers
+        Description of the executor.
+    outcome
+        Result of the run.
+    trials
+        Number of trials of the study.
+
+    Returns
+    -------
+    Mapping[str, Any]
+        Content of the file. Seconds add up over runs. If no trial was run, time and machine are those
+        of earlier runs.
+    """
+    path = out / "provenance.json"
+    before = json.loads(path.read_text()) if path.exists() else {}
+    document = {
+        "study": name,
+        "scale": scale,
+        "command": command,
+        "airpass": __version__,
+        "python": platform.python_version(),
+        "libraries": {library: found for library in LIBRARIES if (found := _version(library))},
+        "workers": workers,
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "memory_gib": _memory_gib(),
+        "trials": trials,
+        "failed": {trial.name: why for trial, why in outcome.failures},
+        "seconds": round(before.get("seconds", 0.0) + outcome.seconds, 1),
+    }
+    if outcome.run == 0 and before:
+        document |= before | {name: document[name] for name in ("command", "trials", "failed")}
+    write_atomically(path, (json.dumps(document, indent=2) + "\n").encode())
+    return document
+
+
+def description(trials: Sequence[Trial], provenance: Mapping[str, Any]) -> list[str]:
+    """Lines for the report: trials, sizes, training, time and machine, command."""
+    counts = [sum(trial.scheme == name for trial in trials) for name in {t.scheme for t in trials}]
+    few, many = min(counts), max(counts)
+    lines = [f"{len(trials)} trials, {few if few == many else f'{few} to {many}'} per scheme"]
+    if failed := len(provenance["failed"]):
+        lines[0] += f"; {failed} failed"
+    sizes = {
+        (trial.scenario["devices"]["count"], *(trial.scenario["receiver"][name] for name in RECEIVER))
+        for trial in trials
+    }
+    if len(sizes) == 1:
+        devices, waveguides, antennas = sizes.pop()
+        lines.append(f"{devices} devices, {waveguides} waveguides, {antennas} antennas per waveguide")
+    if (training := trials[0].training) is not None:
+        lines.append("training: " + ", ".join(f"{name} = {value}" for name, value in training.items()))
+    seconds = provenance["seconds"]
+    lines.append(
+        f"{f'{seconds:.0f} s' if seconds < 120 else f'{seconds / 60:.0f} minutes'} "
+        f"on {provenance['workers']}, {provenance['cores']} cores "
+        f"({provenance['processor']}, {provenance['memory_gib']} GiB), airpass {provenance['airpass']}"
+    )
+    return [*lines, provenance["command"]]
+
+
+def _processor() -> str:
+    """Model of the processor, where the system has it."""
+    table = Path("/proc/cpuinfo")
+    if table.exists():
+        for entry in table.read_text().splitlines():
+            if entry.startswith("model name"):
+                return entry.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _version(library: str) -> str | None:
+    try:
+        return version(library)
+    except PackageNotFoundError:
+        return None
+
+
+def _memory_gib() -> int | None:
+    names = ("SC_PAGE_SIZE", "SC_PHYS_PAGES")
+    known = getattr(os, "sysconf_names", {})
+    if not all(name in known for name in names):
+        return None
+    return round(os.sysconf(names[0]) * os.sysconf(names[1]) / 2**30)
