@@ -79,7 +79,7 @@ def test_whatever_the_default_type() -> None:
         torch.set_default_dtype(torch.float32)
 
 
-# One of each path: in registers, with the sparse backward pass, with PyTorch's backward pass.
+# One of each path: in registers, with the sparse backward pass, by PyTorch's layers.
 WAYS = [(1, 8), (16, 16), (2, 3)]
 
 

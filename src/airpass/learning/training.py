@@ -22,7 +22,7 @@ from airpass.aircomp import Link
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
-from airpass.core.registry import Report, discard, result_options, with_options
+from airpass.core.registry import discard, result_options, with_options
 from airpass.core.threads import one_blas_thread, processors
 from airpass.core.types import Real, Single
 from airpass.designs.api import Design, design
@@ -183,7 +183,6 @@ def prepare(
     options: TrainOptions | None = None,
     seed: int = 0,
     data_dir: Path | None = None,
-    report: Report = discard,
 ) -> tuple[Scenario, FederatedData]:
     """Load a data set, split it among the devices of a scenario, and set the weights accordingly.
 
@@ -199,28 +198,21 @@ def prepare(
         Seed of the partition; the same as that of `train`.
     data_dir
         Folder of downloaded data sets.
-    report
-        Callback for progress messages of a download.
 
     Returns
     -------
     tuple of Scenario and FederatedData
         The scenario with |D_k| samples per device, and the data for `train`.
     """
-    data = _federated(dataset, scenario.devices.count, options or TrainOptions(), seed, data_dir, report)
+    data = _federated(dataset, scenario.devices.count, options or TrainOptions(), seed, data_dir)
     return scenario.with_samples(data.counts), data
 
 
 def _federated(
-    dataset: str | DataSource,
-    devices: int,
-    options: TrainOptions,
-    seed: int,
-    data_dir: Path | None,
-    report: Report = discard,
+    dataset: str | DataSource, devices: int, options: TrainOptions, seed: int, data_dir: Path | None
 ) -> FederatedData:
     source = data_source(dataset)
-    loaded = source.load(data_dir, report)
+    loaded = source.load(data_dir, discard)
     return FederatedData(source, loaded, partition(loaded.y_train, devices, options.partition, seed))
 
 

@@ -1,8 +1,8 @@
 """Convolution (3 x 3, same padding), 2 x 2 max-pooling and ReLU as one layer on the processor.
 
-One-channel images are convolved and pooled in registers. Other images are convolved by PyTorch; pooling and
-ReLU are one pass. With channels in multiples of 16, the backward pass visits only the places of the maxima;
-otherwise it is PyTorch's.
+One-channel images are convolved and pooled in registers. Images with channels in multiples of 16 are
+convolved by PyTorch; pooling and ReLU are one pass, and the backward pass visits only the places of the
+maxima. All other images go through PyTorch's layers.
 """
 
 from typing import Any, cast
@@ -15,7 +15,7 @@ from torch.nn import functional
 
 from airpass.core.types import Single
 from airpass.learning.layers import conv_single, conv_sparse
-from airpass.learning.layers.max_pool import pool, unpool
+from airpass.learning.layers.max_pool import pool
 
 
 def _array(tensor: torch.Tensor) -> Single:
@@ -41,7 +41,7 @@ def _zeros(shape: tuple[int, ...]) -> Single:
 
 
 class _Fused(torch.autograd.Function):
-    """The layer with its own backward pass."""
+    """The layer with its own backward pass, for images of one channel or of a multiple of LANES."""
 
     @staticmethod
     def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
@@ -49,64 +49,39 @@ class _Fused(torch.autograd.Function):
         shape = (images, rows // 2, columns // 2, len(weight))
         pooled = torch.empty(shape, dtype=torch.float32, device="cpu").numpy()
         ctx.places = torch.empty(shape, dtype=torch.int32, device="cpu").numpy()
-        even = rows % 2 == columns % 2 == 0
-        ctx.single = (
-            even and channels == 1 and len(weight) % conv_single.LANES == 0 and not ctx.needs_input_grad[0]
-        )
-        ctx.sparse = even and channels % conv_sparse.LANES == 0
-        if ctx.single:
-            ctx.padded = _padded(x)
+        ctx.save_for_backward(x, weight)
+        if channels == 1:
             by_tap = np.ascontiguousarray(weight.detach().numpy().reshape(len(weight), 9).T)
-            conv_single.convolve_and_pool(
-                ctx.padded[..., 0], by_tap, bias.detach().numpy(), pooled, ctx.places
-            )
+            padded = _padded(x)[..., 0]
+            conv_single.convolve_and_pool(padded, by_tap, bias.detach().numpy(), pooled, ctx.places)
         else:
-            ctx.save_for_backward(x, weight)
             pool(_array(functional.conv2d(x, weight, bias, padding=1)), pooled, ctx.places)
         return _tensor(pooled)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:
-        pooled = _array(gradient)
-        channels = pooled.shape[3]
-        if ctx.single:
-            weights = np.empty((9, channels), dtype=np.float32)
-            bias = np.empty(channels, dtype=np.float32)
-            conv_single.convolve_and_pool_gradient(ctx.padded[..., 0], pooled, ctx.places, weights, bias)
-            shaped = torch.from_numpy(np.ascontiguousarray(weights.T).reshape(channels, 1, 3, 3))
-            return None, shaped, torch.from_numpy(bias)
         x, weight = ctx.saved_tensors
-        if ctx.sparse:
-            padded, by_filter = _padded(x), _array(weight)
-            to_padded, to_weights = _zeros(padded.shape), _zeros(by_filter.shape)
-            to_bias = np.zeros(channels, dtype=np.float32)
-            conv_sparse.sparse_gradient(
-                padded.ravel(),
-                pooled,
-                ctx.places,
-                by_filter.ravel(),
-                to_padded.ravel(),
-                to_weights.ravel(),
-                to_bias,
-            )
-            return _tensor(to_padded[:, 1:-1, 1:-1]), _tensor(to_weights), torch.from_numpy(to_bias)
-        images, _, rows, columns = x.shape
-        full = np.zeros((images, rows, columns, channels), dtype=np.float32)
-        unpool(pooled, ctx.places, full)
-        return torch.ops.aten.convolution_backward(
-            _tensor(full),
-            x,
-            weight,
-            [channels],
-            [1, 1],
-            [1, 1],
-            [1, 1],
-            False,
-            [0, 0],
-            1,
-            list(ctx.needs_input_grad),
+        pooled, padded = _array(gradient), _padded(x)
+        filters = pooled.shape[3]
+        to_bias = np.zeros(filters, dtype=np.float32)
+        if x.shape[1] == 1:
+            by_tap = np.empty((9, filters), dtype=np.float32)
+            conv_single.convolve_and_pool_gradient(padded[..., 0], pooled, ctx.places, by_tap, to_bias)
+            shaped = torch.from_numpy(np.ascontiguousarray(by_tap.T).reshape(filters, 1, 3, 3))
+            return None, shaped, torch.from_numpy(to_bias)
+        by_filter = _array(weight)
+        to_padded, to_weights = _zeros(padded.shape), _zeros(by_filter.shape)
+        conv_sparse.sparse_gradient(
+            padded.ravel(),
+            pooled,
+            ctx.places,
+            by_filter.ravel(),
+            to_padded.ravel(),
+            to_weights.ravel(),
+            to_bias,
         )
+        return _tensor(to_padded[:, 1:-1, 1:-1]), _tensor(to_weights), torch.from_numpy(to_bias)
 
 
 class ConvPoolReLU(nn.Conv2d):
@@ -116,8 +91,15 @@ class ConvPoolReLU(nn.Conv2d):
         super().__init__(channels, filters, 3, padding=1)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Pooled features. On GPUs, and in other precisions, by PyTorch's own layers."""
+        """Pooled features. On GPUs, and for other shapes and precisions, by PyTorch's own layers."""
         assert self.bias is not None
-        if x.device.type == "cpu" and x.dtype == self.weight.dtype == torch.float32:
+        if x.device.type == "cpu" and x.dtype == self.weight.dtype == torch.float32 and self._fuses(x):
             return cast(torch.Tensor, _Fused.apply(x, self.weight, self.bias))  # type: ignore[no-untyped-call]
         return functional.relu(functional.max_pool2d(super().forward(x), 2))
+
+    def _fuses(self, x: torch.Tensor) -> bool:
+        if x.shape[2] % 2 or x.shape[3] % 2:
+            return False
+        if self.in_channels == 1:
+            return self.out_channels % conv_single.LANES == 0 and not x.requires_grad
+        return self.in_channels % conv_sparse.LANES == 0

@@ -45,20 +45,6 @@ def pool(full: Single, pooled: Single, places: Places) -> None:
                     out[c], place[c] = _keep(y0[c], y1[c], y2[c], y3[c])
 
 
-@kernel
-def unpool(gradient: Single, places: Places, full: Single) -> None:
-    """Gradient with respect to the input of max-pooling and ReLU."""
-    images, rows, columns, channels = gradient.shape
-    for n in range(images):
-        for i in range(rows):
-            for j in range(columns):
-                g, place = gradient[n, i, j], places[n, i, j]
-                for k in range(4):  # a loop over channels for each, as LLVM vectorises loops of one store
-                    y = full[n, 2 * i + k // 2, 2 * j + k % 2]
-                    for c in range(channels):
-                        y[c] = g[c] if place[c] == k else np.float32(0.0)
-
-
 def emit_largest(context: Any, builder: Any, values: list[Any], pooled: Any, places: Any, at: Any) -> None:
     """Emit code that stores at `at` the result of `pool` for four vectors of floats."""
     lanes = values[0].type.count
