@@ -283,6 +283,7 @@ class TestOthers:
         text = run("methods", "--options").out
         assert "selection.starts = 1" in text
 
+    @pytest.mark.slow
     def test_demo_writes_a_self_contained_report(self, run: Any, tmp_path: Path) -> None:
         outcome = run("demo", "--out", tmp_path / "demo", "--rounds", 2)
         assert outcome.code == 0

@@ -21,11 +21,25 @@ def document(result: Design) -> dict[str, Any]:
     return loaded
 
 
-@pytest.mark.parametrize("method", sorted(designs.METHODS.methods()))
+SIZES = {
+    "paper-small": (10, 5, 5, 10.0),
+    "paper-large": (50, 10, 10, 0.0),
+    "one-device": (1, 3, 2, 10.0),
+    "one-waveguide": (6, 1, 4, 10.0),
+    "one-antenna": (6, 4, 1, 15.0),
+}
+SLOW = {("paper-large", "airpass-sdr-dc")}
+
+
 @pytest.mark.parametrize(
-    "sizes",
-    [(10, 5, 5, 10.0), (50, 10, 10, 0.0), (1, 3, 2, 10.0), (6, 1, 4, 10.0), (6, 4, 1, 15.0)],
-    ids=["paper-small", "paper-large", "one-device", "one-waveguide", "one-antenna"],
+    ("method", "sizes"),
+    [
+        pytest.param(
+            method, sizes, id=f"{name}-{method}", marks=[pytest.mark.slow] * ((name, method) in SLOW)
+        )
+        for name, sizes in SIZES.items()
+        for method in sorted(designs.METHODS.methods())
+    ],
 )
 def test_results_stand_up_to_independent_arithmetic(method: str, sizes: tuple[int, int, int, float]) -> None:
     count, waveguides, antennas, snr_db = sizes

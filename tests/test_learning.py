@@ -718,6 +718,7 @@ def stripped(path: Path) -> Any:
 
 
 @pytest.mark.parametrize(("how", "workers"), [(signal.SIGKILL, 1), (signal.SIGINT, 2)])
+@pytest.mark.slow
 def test_a_killed_run_resumes_to_the_same_numbers(tmp_path: Path, how: signal.Signals, workers: int) -> None:
     arguments = [
         "train", "--scheme", "airpass,mimo-m", "--rounds", 10, "--evaluate-every", 2, "--seed", 3,
@@ -832,6 +833,7 @@ def left_behind() -> set[str]:
     return {file for file in files if "airpass" in file or "torch_" in file}
 
 
+@pytest.mark.slow
 def test_workers_end_with_the_main_process() -> None:
     before = left_behind()
     process = subprocess.Popen([sys.executable, "-c", ORPHANS], stdout=subprocess.PIPE, text=True)

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import airpass
 from airpass.geometry import slack
 from airpass.kernels import jit, sums
@@ -22,6 +24,7 @@ print(hashlib.sha256(bits).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_compiling_and_loading_give_the_same_bits(tmp_path: Path) -> None:
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     digests = {
@@ -121,6 +124,7 @@ class Sample:
         return [float(value) for value in values.split()], [int(count) for count in compiled.split()]
 
 
+@pytest.mark.slow
 def test_a_kernel_is_compiled_again_when_what_it_uses_has_changed(tmp_path: Path) -> None:
     sample = Sample(tmp_path)
     assert sample.run() == ([6.0, 5.0], [1, 1])
