@@ -708,7 +708,9 @@ class TestLooks:
         record = SimpleNamespace(round=1, selected_count=3, test_accuracy=0.5, train_loss=1.0)
         scenario = Scenario.paper()
         runs: Any = [
-            SimpleNamespace(scheme=scheme, dataset="mnist-mini", scenario=scenario, history=[record])
+            SimpleNamespace(
+                scheme=scheme, dataset="mnist-mini", scenario=scenario, devices=10, history=[record]
+            )
             for scheme in ("mimo-mn", "fedavg", "airpass")
         ]
         line = partial(Line, x=[1.0], value=[0.5], half_width=[0.1], count=[3])
