@@ -30,7 +30,7 @@ class Selection(Link):
     status
         "done", or what went wrong.
     work
-        Counts of what the method did, such as iterations.
+        Operation counts, such as iterations.
     seconds
         Duration of the search.
     seed
@@ -152,10 +152,12 @@ def checked_channels(channels: Any, label: str = "channels") -> Complex:
         raise InvalidInput(f"{label}[{m}, {k}] = {values[m, k]}: all entries must be finite")
     empty = np.flatnonzero(~values.any(axis=1))
     if empty.size:
-        raise InvalidInput(f"{label} row {empty[0]} is all zeros: remove the receive chain that hears nobody")
+        raise InvalidInput(
+            f"{label} row {empty[0]} is all zeros: remove the receive chain, which receives no signal"
+        )
     empty = np.flatnonzero(~values.any(axis=0))
     if empty.size:
-        raise InvalidInput(f"{label} column {empty[0]} is all zeros: remove the device that is not heard")
+        raise InvalidInput(f"{label} column {empty[0]} is all zeros: remove the device, which has no channel")
     return np.ascontiguousarray(values, dtype=np.complex128)
 
 
