@@ -128,7 +128,7 @@ def design(
         Callback for progress messages.
     start_layout
         Antenna positions to start from, shape (M, N), metres, such as those of a design for other
-        devices. Designs of co-located arrays refuse it.
+        devices. Designs of co-located arrays raise `InvalidInput`.
 
     Returns
     -------

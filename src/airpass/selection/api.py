@@ -28,7 +28,7 @@ class Selection(Link):
     method
         The method with its options.
     status
-        "done", or what went wrong.
+        "done", or a description of the problem.
     work
         Operation counts, such as iterations.
     seconds
@@ -135,7 +135,7 @@ def _budget(
 
 
 def checked_channels(channels: Any, label: str = "channels") -> Complex:
-    """`channels` as a complex (M, K) array, or an error that says what is wrong with it."""
+    """`channels` as a complex array of shape (M, K), after validation."""
     try:
         values = np.asarray(channels)
     except ValueError:
@@ -162,7 +162,7 @@ def checked_channels(channels: Any, label: str = "channels") -> Complex:
 
 
 def checked_weights(weights: Any, count: int, label: str = "weights") -> Real:
-    """`weights` as K positive numbers; 1/K each when not given."""
+    """`weights` as K positive numbers, after validation; 1/K each if not given."""
     if weights is None:
         return np.full(count, 1.0 / count)
     try:
