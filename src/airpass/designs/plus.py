@@ -52,9 +52,10 @@ POLISH = (3, 5, 6)
 SWEEPS = {"anneal": 10, "grow": 3, "polish": 10}
 SWEEP_TOLERANCE = 1e-2  # relative decrease of the objective in a sweep that ends a descent
 KICKED = 2  # number of waveguides on which a kick redraws the positions at random
-BEAM_LIMITS = cg.Limits(first_step=0.3, max_iterations=30, tolerance=1e-4)  # before each waveguide, and last
-CONSOLIDATION_LIMITS = cg.Limits(first_step=0.3, max_iterations=200, tolerance=1e-7)  # of the last beam
-CONSOLIDATION = (0.02, 0.005, 0.001)  # temperatures of the last beam, over the weakest score
+# Beam updates, before each waveguide and once at the end of a sweep; and the final beam.
+BEAM_LIMITS = cg.Limits(first_step=0.3, max_iterations=30, tolerance=1e-4)
+CONSOLIDATION_LIMITS = cg.Limits(first_step=0.3, max_iterations=200, tolerance=1e-7)
+CONSOLIDATION = (0.02, 0.005, 0.001)  # temperatures of the final beam, over the weakest score
 
 ENTRIES_PER_CALL = 10**9  # positions times devices between checks of the time limit, about 0.3 s
 TABLE_BYTES = 2**30  # a larger table of responses is not stored but computed on demand

@@ -157,9 +157,9 @@ def _algorithm_2(
     gains(layout, beam, field, workspace)
     _levels(workspace, per_weight_square, levels)
     evaluations = 1
-    iterations = 0
+    iterations = 0  # line 4
     idle = 0
-    temperature = parameters.temperature
+    temperature = parameters.temperature  # line 3
     step = parameters.initial_step
     while iterations < parameters.max_iterations:  # lines 5-11
         value = softmin(levels, temperature, pull)  # line 7
