@@ -136,7 +136,14 @@ def run() -> Section:
         [
             Table(
                 "One run of Algorithm 2",
-                ("size", "time", "iterations", "channel evaluations", "per evaluation", "gradient difference"),
+                (
+                    "size",
+                    "time",
+                    "iterations",
+                    "channel evaluations",
+                    "per evaluation",
+                    "gradient difference",
+                ),
                 rows,
             )
         ],
