@@ -14,7 +14,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --b
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
-demo: $(VENV)/.installed ## design the paper's small set-up, print a table, write runs/demo/report.html
+demo: $(VENV)/.installed ## design and train the paper's small set-up, write runs/demo/report.html
 	$(BIN)/airpass demo --out $(OUT)
 
 check: lint ## lint, types, import rules and the fast tests (two minutes)

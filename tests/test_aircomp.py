@@ -203,7 +203,7 @@ def test_estimation_errors_have_the_stated_variance() -> None:
     rng = np.random.default_rng(0)
     draws = 4000
     errors = np.array(
-        [aircomp.misjudged(setting.channels, 0.2, rng) - setting.channels for _ in range(draws)]
+        [aircomp.with_estimation_errors(setting.channels, 0.2, rng) - setting.channels for _ in range(draws)]
     )
     chains = len(setting.channels)
     expected = 0.2 * np.linalg.norm(setting.channels, axis=0) ** 2 / chains
@@ -211,7 +211,7 @@ def test_estimation_errors_have_the_stated_variance() -> None:
     np.testing.assert_allclose(measured, expected, rtol=5 / math.sqrt(draws * chains))
     bound = 5 * np.sqrt(expected / draws).max()
     assert np.abs(errors.mean(axis=0)).max() < bound
-    assert (aircomp.misjudged(setting.channels, 0.0, rng) == setting.channels).all()
+    assert (aircomp.with_estimation_errors(setting.channels, 0.0, rng) == setting.channels).all()
 
 
 def test_rank_by_hand() -> None:

@@ -57,14 +57,14 @@ EXAMPLES: dict[str, tuple[str, Any]] = {
     "selection/strongest.py": ("Strongest", selection),
     "geometry/shuffled.py": ("Shuffled", geometry),
     "designs/random_layout.py": ("RandomLayout", designs),
-    "data/stripes.py": ("Stripes", data),
+    "learning/data/stripes.py": ("Stripes", data),
 }
 
 
 def run_with(file: str, method: str) -> None:
     """Run a method or train on a data set, and check that the result makes sense."""
     scenario = Scenario.paper(seed=4)
-    if file.startswith("data"):
+    if file.startswith("learning"):
         options = TrainOptions(rounds=40, evaluate_every=40, partition=PartitionOptions(kind="iid"))
         done = train(None, method, scenario=scenario, options=options, workers=1)
         assert done.history[-1].test_accuracy > 0.9

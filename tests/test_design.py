@@ -177,7 +177,7 @@ class TestAlternation:
             ({"selection": "best"}, ["selection", "'best'", "hrmc"]),
             ({"geometry": "best"}, ["geometry", "'best'", "hago"]),
             ({"method": "airpass", "geometry": "hago"}, ["cannot be combined"]),
-            ({"method": "airpass", "options": {"selection": 3}}, ["selection", "options of its own"]),
+            ({"method": "airpass", "options": {"selection": 3}}, ["selection", "is a nested method"]),
             ({"method": "airpass", "options": {"selection": {"x": 3}}}, ["selection.x", "unknown"]),
             ({"method": "airpass", "options": {"patience": 0}}, ["patience", ">= 1"]),
             ({"seed": -1}, ["seed", ">= 0"]),

@@ -125,9 +125,11 @@ class Engine:
         return layout, dominant_eigenvector(self.scale * self.scenario.uplink.channels(layout))
 
     def sweep(self, layout: Real, beam: Complex, goal: Hill, across: bool = True) -> tuple[Any, ...]:
-        turns = len(layout)
+        waveguide_count = len(layout)
         limits = cg.Limits(0.3, 30, 1e-4)
-        return sweep(layout, beam, self.field, self.scale, self.track, goal, across, 0, turns, limits)
+        return sweep(
+            layout, beam, self.field, self.scale, self.track, goal, across, 0, waveguide_count, limits
+        )
 
 
 def goal_of(count: int, doublings: int, floor: float, wanted: int | None = None) -> Hill:

@@ -52,7 +52,7 @@ class Problem:
         return call
 
     def autograd(self) -> Gradient:
-        """By PyTorch, as a user would write eqs. (9)-(12) and (54)."""
+        """By PyTorch, as a user would write eqs. (9)-(12) and (56)."""
         torch.set_num_threads(1)
         field, beam, scale = _torch(self.field), torch.from_numpy(self.beam), torch.from_numpy(self.scale)
 
@@ -129,13 +129,21 @@ def run() -> Section:
         )
     return Section(
         "HAGO's gradient against automatic differentiation",
-        "Value and gradient of the soft minimum (eq. 54) in all M N positions, for all K devices. PyTorch "
-        "and JAX differentiate eqs. (9)-(12) as a user would write them, in double precision, JAX by `jit`.",
+        "Value and gradient of the soft minimum (eq. 56) with respect to all M N positions, for all K "
+        "devices. PyTorch and JAX differentiate eqs. (9)-(12) as a user would write them, in double "
+        "precision; JAX uses `jit`.",
         comparisons,
         [
             Table(
                 "One run of Algorithm 2",
-                ("size", "time", "iterations", "channel evaluations", "each", "gradients differ by"),
+                (
+                    "size",
+                    "time",
+                    "iterations",
+                    "channel evaluations",
+                    "per evaluation",
+                    "gradient difference",
+                ),
                 rows,
             )
         ],

@@ -1,8 +1,10 @@
-"""Over-the-air computation for given channels, eqs. (13)-(32).
+"""Over-the-air computation for given channels, eqs. (17)-(32).
 
-Devices k in S send b_k s_k at once; the receiver forms s_hat = m^H r/sqrt(eta) as an
-estimate of s = sum_k phi_k s_k. This module holds formulas only. `Link` puts them together:
-given channels, weights, a beam and powers, it has the scores, the senders and their scaling.
+Devices k in S send b_k s_k simultaneously; the receiver forms s_hat = m^H r/sqrt(eta) as an
+estimate of s = sum_k phi_k s_k. This module has the formulas that follow from this model. The
+signals themselves, eqs. (13)-(16), are simulated in `airpass.learning.aggregation`. `Link` combines
+the formulas: it has the scores, the senders and their scaling for given channels, weights, beam and
+powers.
 
 | paper   | here               |
 |---------|--------------------|
@@ -62,7 +64,7 @@ def selected(scores: Real) -> Mask:
 
 
 def denoising_factor(beam: Complex, channels: Complex, weights: Real, chosen: Mask, power: float) -> float:
-    """The largest eta that all powers allow: min over S of P0 |m^H g_k|^2/phi_k^2, eq. (21)."""
+    """The largest eta within every device's power limit: min over S of P0 |m^H g_k|^2/phi_k^2, eq. (21)."""
     if not chosen.any():
         return nan
     received = np.abs(np.conj(beam) @ channels[:, chosen])
@@ -76,7 +78,7 @@ def transmit_scaling(
     result = np.zeros(channels.shape[1], dtype=np.complex128)
     if chosen.any():
         received = np.conj(beam) @ channels[:, chosen]
-        # conj(u)/|u|^2 is 1/u; written so, a tiny u does not underflow when squared.
+        # 1/u is conj(u)/|u|^2. This form avoids underflow of |u|^2.
         result[chosen] = np.sqrt(denoising_factor) * weights[chosen] / received
     return result
 
@@ -108,8 +110,8 @@ def optimal_mse(
     return float(noise_power / power * norm_square * np.max((weights[chosen] / received) ** 2))
 
 
-def misjudged(channels: Complex, variance: float, rng: np.random.Generator) -> Complex:
-    """Channels as they are estimated: each entry with a circular complex normal error.
+def with_estimation_errors(channels: Complex, variance: float, rng: np.random.Generator) -> Complex:
+    """Estimated channels: each entry has a circular complex normal error.
 
     Parameters
     ----------
@@ -227,6 +229,6 @@ class Link:
         return f"{type(self).__name__}({self._outcome()})"
 
     def _outcome(self) -> str:
-        """The result in a few words, for `repr`."""
+        """Summary of the result, for `repr`."""
         text = f"{self.selected_count} of {self.weights.size} devices, weakest score {self.weakest_score:.3g}"
         return text if np.isnan(self.mse) else f"{text}, MSE {self.mse:.3g}"

@@ -81,7 +81,7 @@ def design_document(design: Design) -> dict[str, Any]:
 
 
 def tolerance_document(tolerance: Tolerance) -> dict[str, Any]:
-    """The distribution of selected devices of `design --tolerance-mm`."""
+    """The distribution of aligned devices of `design --tolerance-mm`."""
     return {
         "position_mm": tolerance.position_mm,
         "channel_error": tolerance.channel_error,

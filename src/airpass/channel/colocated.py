@@ -2,7 +2,7 @@
 
     g_{k,i} = xi gamma_k exp(-j kappa D_{k,i})/D_{k,i}
 
-This is the pinching-antenna term, eq. (64), with N = 1 and nothing travelled in a
+This is the pinching-antenna term, eq. (64), with N = 1 and no propagation in a
 waveguide. The paper gives the spacing (lambda/2) and the centre (the midpoint of the
 structure) but not the axis. The default is x, the direction of the waveguides.
 """
@@ -37,7 +37,8 @@ class ColocatedArray:
 
     def channels(self) -> Complex:
         """G, shape (antennas, K)."""
-        # Not by `pass_uplink.response`, whose sine and cosine differ from NumPy's in the last bit.
+        # `response` is not used here: its sine and cosine differ from NumPy's in the last bit, and stored
+        # results of array designs would change.
         dx = self.positions[:, 0:1] - self.device_x
         dy = self.positions[:, 1:2] - self.device_y
         distance = np.sqrt(dx**2 + dy**2 + self.positions[:, 2:3] ** 2)

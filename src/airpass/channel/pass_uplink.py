@@ -1,12 +1,12 @@
 """The pinching-antenna uplink: channels of every device to every waveguide, eqs. (9)-(12),
-and their derivative in every antenna position, eqs. (63)-(68).
+and their derivatives with respect to every antenna position, eqs. (63)-(68).
 
     D_{k,m}(l)  = sqrt((x_k - l)^2 + (y_k - y_m)^2 + a^2)                            (9)
     g_{k,m,n}   = xi gamma_k exp(-j kappa (D + i_ref l)) / (sqrt(N) D)              (64)
     g_{k,m}     = sum_n g_{k,m,n}                                               (10, 63)
 
-The phase is counted in turns, (D + i_ref l)/lambda, because whole turns can then be
-dropped exactly before the sine and cosine are taken.
+The phase is in turns, (D + i_ref l)/lambda, because whole turns can be removed exactly
+before the sine and cosine are computed.
 """
 
 import math
@@ -21,7 +21,7 @@ from airpass.kernels.math import cos_sin_turns
 
 
 class Field(NamedTuple):
-    """The uplink as kernels take it: everything but the positions, laid out along the devices."""
+    """Arguments of the channel kernels, except antenna positions. Arrays are contiguous along devices."""
 
     device_x: Real  # x_k, shape (K,)
     offset_square: Real  # (y_k - y_m)^2 + a^2, shape (M, K)
@@ -111,7 +111,7 @@ def _derivative(layout: Real, field: Field) -> Complex:
 
 @dataclass(frozen=True, eq=False)
 class PassUplink:
-    """Everything that fixes the channel but the antenna positions. Lengths in metres."""
+    """Parameters of the channel, except antenna positions. Lengths in metres."""
 
     device_x: Real  # x_k, shape (K,)
     device_y: Real  # y_k
@@ -123,10 +123,10 @@ class PassUplink:
     path_gain: float  # xi
 
     def field(self, antennas: int, devices: Mask | None = None) -> Field:
-        """The arrays for kernels with `antennas` on each waveguide, for all or some devices."""
+        """Arguments of the kernels for `antennas` on each waveguide, for all or some devices."""
         chosen = slice(None) if devices is None else devices
         return Field(
-            # A copy, as kernels are compiled anew for arrays that are read-only.
+            # Copied, because Numba compiles a separate version for read-only arrays.
             device_x=self.device_x[chosen].copy(),
             offset_square=(self.device_y[chosen] - self.waveguide_y[:, None]) ** 2 + self.height**2,
             amplitude=self.path_gain * self.gain[chosen] / np.sqrt(antennas),

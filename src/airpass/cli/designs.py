@@ -158,7 +158,7 @@ def _errors(
 def _with_flags(
     method: "DesignMethod", changes: Sequence[str], flags: Mapping[str, tuple[str, Any]]
 ) -> "DesignMethod":
-    """The method with the options that have flags of their own."""
+    """The method, changed by the options with dedicated flags."""
     from airpass.core.registry import with_options
 
     given = {flag: option for flag, option in flags.items() if option[1] is not None}
@@ -228,7 +228,7 @@ def select(
     json_path: str | None,
     figure_path: Path | None,
 ) -> None:
-    """Choose devices and receive beam for channels of your own."""
+    """Choose devices and receive beam for given channels."""
     check_outputs(json_path, figure_path)
     from airpass.core.arrays import read_array
     from airpass.selection import certificate

@@ -100,7 +100,7 @@ def train(
     out: Path | None,
     resume: bool,
     json_path: str | None,
-    **settings: Any,
+    **flags: Any,
 ) -> None:
     """Train a model by federated learning over a designed link.
 
@@ -109,7 +109,7 @@ def train(
     from airpass.learning.checkpoint import OtherRun
     from airpass.learning.compare import compare
 
-    options = train_options(settings)
+    options = train_options(flags)
     if workers is not None:
         checks.whole("workers", workers, 1)
     folder = out if out is not None else Path("runs") / f"train-{Path(dataset).stem}"
@@ -141,12 +141,12 @@ def train(
         sys.exit(130)
 
 
-def train_options(settings: Mapping[str, Any]) -> "TrainOptions":
+def train_options(flags: Mapping[str, Any]) -> "TrainOptions":
     """Options of training from the flags of `airpass train`."""
     from airpass.core.registry import with_options
     from airpass.learning.training import TrainOptions
 
-    own = dict(settings)
+    own = dict(flags)
     tables = {
         "partition": {
             "kind": own.pop("partition"),
@@ -238,7 +238,7 @@ def data_verify(names: Sequence[str], data_dir: Path | None) -> None:
 @click.option("--seed", type=int, default=7, show_default=True, help="Seed of everything random.")
 @click.option("--rounds", type=int, default=100, show_default=True, help="Communication rounds of training.")
 def demo(out: Path, seed: int, rounds: int) -> None:
-    """Design and train the paper's K=10, M=5, N=5, 10 dB set-up by every fast scheme; write a report."""
+    """Design and train the paper's K=10, M=5, N=5, 10 dB set-up with all fast schemes; write a report."""
     from airpass.study.demo import run
 
     checks.whole("seed", seed, 0)

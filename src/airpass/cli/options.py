@@ -81,17 +81,14 @@ def _scenario(
 ) -> "Scenario":
     """The scenario of a file, or the paper's, with some values changed."""
     from airpass.scenario import Scenario, read_tables
+    from airpass.scenario.devices import LISTS
 
     tables = read_tables(path) if path is not None else {}
     given = [f"{key}={value}" for key, value in shorthand.items() if value is not None]
     _merge(tables, nested(given, "set"))
     _merge(tables, nested(overrides, "set"))
     devices = tables.get("devices", {})
-    if (
-        seed is not None
-        and isinstance(devices, dict)
-        and not {"x_m", "y_m", "gain", "samples"} & set(devices)
-    ):
+    if seed is not None and isinstance(devices, dict) and not set(LISTS) & set(devices):
         tables.setdefault("devices", {})["seed"] = seed
     return Scenario.from_dict(tables)
 

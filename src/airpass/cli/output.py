@@ -167,12 +167,12 @@ def print_design(design: "Design") -> None:
 
 
 def print_tolerance(tolerance: "Tolerance") -> None:
-    """Selected devices under position and channel errors."""
+    """Aligned devices under position and channel errors."""
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("receiver", no_wrap=True)
-    for name in ("send", "in", "5 %", "50 %", "95 %", "misaligned", "MSE, 95 %", "MSE ok"):
+    for name in ("senders", "aligned", "5 %", "50 %", "95 %", "misaligned", "MSE, 95 %", "MSE ok"):
         table.add_column(name, justify="right")
     for name, outcome in tolerance.outcomes.items():
         table.add_row(

@@ -103,7 +103,7 @@ def reproduce(
 @dask_option
 @json_option
 def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, json_path: str | None) -> None:
-    """Run your own study from a TOML file: schemes x values of a field x trials (docs/studies.md)."""
+    """Run a study from a TOML file: schemes x values of a field x trials (docs/studies.md)."""
     from airpass.study.run import run_sweep
     from airpass.study.sweep import load
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from airpass.core.errors import InvalidInput
 
-LARGEST = 1e100  # beyond this, squares and products leave the range of floats
-MOST = 1_000_000_000  # largest count
+LARGEST = 1e100  # squares and products of larger numbers may overflow
+LARGEST_COUNT = 1_000_000_000
 
 
 def number(field: str, value: Any) -> float:
@@ -56,8 +56,8 @@ def whole(field: str, value: Any, minimum: int) -> int:
     plain = int(value)
     if plain < minimum:
         raise InvalidInput(f"{field} = {value}: must be >= {minimum}")
-    if plain > MOST:
-        raise InvalidInput(f"{field} = {value}: must be <= {MOST}")
+    if plain > LARGEST_COUNT:
+        raise InvalidInput(f"{field} = {value}: must be <= {LARGEST_COUNT}")
     return plain
 
 

@@ -1,4 +1,4 @@
-"""Names and looks of schemes and selection methods, the same in every figure, report and table.
+"""Names and line styles of schemes and selection methods, the same in every figure, report and table.
 
 Colours are those of Okabe & Ito, "Color Universal Design" (2008). Two looks always differ in dash,
 marker or filling, so that lines remain distinguishable without colour. Selection methods have open markers.
@@ -43,14 +43,15 @@ LOOKS = {
     "random": Look("random beam", PURPLE, ":", "v", filled=False),
 }
 # For labels that are not in the table. No marker of the table is among these, and the lengths have no
-# common divisor, so that the first 20 labels differ in marker or dash, and the first 140 in something.
+# common divisor, so that the first 20 labels differ in marker or dash, and the first 140 in marker, dash or
+# colour.
 _COLOURS = (GREEN, ORANGE, PURPLE, BLACK, SKY, VERMILLION, BLUE)
 _DASHES = ("-", "--", ":", "-.")
 _MARKERS = ("<", "p", ">", "d", "8")
 
 
 def display_name(label: str) -> str:
-    """The name of a scheme or selection method in figures and reports; other labels are their own."""
+    """Name of a scheme or selection method in figures and reports; other labels are returned unchanged."""
     return LOOKS[label].name if label in LOOKS else label
 
 

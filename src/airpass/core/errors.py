@@ -1,4 +1,4 @@
-"""The error that callers are meant to catch."""
+"""The error raised for invalid input."""
 
 
 class InvalidInput(ValueError):

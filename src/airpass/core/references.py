@@ -36,7 +36,7 @@ def load_reference(label: str, text: str) -> Any:
     try:
         module = _from_file(path) if path.suffix == ".py" else importlib.import_module(where)
         return getattr(module, name)
-    except Exception as error:  # whatever the module raises while it is imported
+    except Exception as error:  # an import can raise any error
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InvalidInput(f"{label} = {text!r}: cannot be imported ({reason})") from None
 

@@ -28,7 +28,7 @@ _THREADS = "threads"  # metadata key of fields that set a number of threads
 class Method:
     """Base class of all methods. Subclasses are frozen dataclasses whose fields are the options."""
 
-    name: ClassVar[str]  # how users call it; classes without one are not registered
+    name: ClassVar[str]  # name on the command line; classes without one are not registered
     summary: ClassVar[str] = ""  # one line; the first line of the class's docstring
 
     def __init_subclass__(cls) -> None:
@@ -76,7 +76,7 @@ class Registry(Generic[M]):
     def resolve(
         self, method: str | M | type[M], options: Mapping[str, Any] | None = None, label: str = "method"
     ) -> M:
-        """The method that a user means, with changed options.
+        """Resolve a user's argument to a method object, with changed options.
 
         Parameters
         ----------
@@ -140,13 +140,13 @@ def options_dict(options: Any) -> dict[str, Any]:
 
 
 def parts(method: Method) -> dict[str, str]:
-    """Names of the methods that a method is made of, by field."""
+    """Names of the nested methods, by field."""
     values = {item.name: getattr(method, item.name) for item in fields(method)}
     return {name: value.name for name, value in values.items() if isinstance(value, Method)}
 
 
 def result_options(method: Any) -> dict[str, Any]:
-    """The options that a result depends on: all but the numbers of threads."""
+    """The options that a result depends on: all except numbers of threads."""
     return {
         item.name: result_options(value) if is_dataclass(value) else value
         for item in fields(method)
@@ -175,8 +175,8 @@ def with_options(method: Any, changes: Mapping[str, Any], prefix: str = "") -> A
     method
         Frozen dataclass with the current values.
     changes
-        New values by field; nested dataclasses take nested mappings. Numbers may be given as text,
-        as they come from a command line.
+        New values by field; nested dataclasses take nested mappings. Numbers may be given as text, as on
+        a command line.
     prefix
         Where the fields are nested, for error messages.
 
@@ -198,7 +198,8 @@ def with_options(method: Any, changes: Mapping[str, Any], prefix: str = "") -> A
         if is_dataclass(current) and isinstance(value, Mapping):
             values[name] = with_options(current, value, f"{prefix}{name}.")
         elif is_dataclass(current) and not isinstance(value, type(current)):
-            raise InvalidInput(f"option {prefix}{name}: has options of its own; set {name}.<option>")
+            kind = "a nested method" if isinstance(current, Method) else "a table of options"
+            raise InvalidInput(f"option {prefix}{name}: is {kind}; set {name}.<option>")
         else:
             values[name] = _converted(f"option {prefix}{name}", value, hints[name])
     return replace(method, **values)

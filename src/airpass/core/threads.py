@@ -56,7 +56,7 @@ def one_blas_thread() -> AbstractContextManager[None]:
     With several threads BLAS rounds differently, so that seeded results would depend on the number of
     cores. The matrices here are too small to gain from threads.
 
-    The context of threadpoolctl is not used: the first thread that leaves it would end the limit for
-    all others, and entering it takes as long as a small selection.
+    threadpoolctl's own context is not used because the first thread that leaves it would end the limit for
+    all others, and because entering it takes as long as a small selection.
     """
     return _one_thread

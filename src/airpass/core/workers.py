@@ -1,4 +1,4 @@
-"""Worker processes: end them with the process that started them."""
+"""Worker processes that end when their parent ends."""
 
 import os
 import signal

@@ -1,9 +1,9 @@
 """Algorithm 3: alternate between device selection and antenna geometry.
 
 AirPASS is HRMC with HAGO; `Alternation` takes any other pair of methods. Selection and geometry
-have objectives of their own, so a round may lose devices. The best layout visited is returned
-(the paper returns the last): most selected devices first, then the best weakest score.
-The trace has every round.
+have different objectives, so the number of devices can fall in a round. The best layout visited is
+returned (the paper returns the last): the one with the most selected devices, then with the largest
+weakest score. The trace has every round.
 """
 
 import time
@@ -37,12 +37,12 @@ def _add(total: dict[str, int], block: str, work: Any) -> None:
 class AlternatingDesign(DesignMethod):
     """Algorithm 3 with any selection method and any geometry method.
 
-    The paper does not say when Algorithm 3 ends; the limits are ours, measured in docs/tuning.md.
+    The paper does not say when Algorithm 3 ends; the limits are not from the paper, see docs/tuning.md.
     """
 
     max_iterations: int = 40  # rounds of geometry
-    patience: int = 10  # rounds without a better design before it stops
-    tolerance: float = 1e-3  # relative rise of the weakest score that counts as better
+    patience: int = 10  # rounds without progress before it stops
+    tolerance: float = 1e-3  # relative increase of the weakest score that counts as progress
     selection: SelectionMethod = Hrmc()
     geometry: GeometryMethod = Hago()
 
@@ -54,14 +54,14 @@ class AlternatingDesign(DesignMethod):
     def run(
         self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Real | None
     ) -> DesignSearch:
-        """Algorithm 3 with the given blocks, from `start` or else from the uniform layout."""
+        """Algorithm 3 from `start` or else from the uniform layout."""
         began = time.perf_counter()
         layout = scenario.uniform_layout() if start is None else start  # line 1
         best: tuple[int, float, Real, Complex, Complex] | None = None
-        mark = (-1, 0.0)  # count and weakest score that a round has to beat to be progress
+        mark = (-1, 0.0)  # count and weakest score to exceed for a round to count as progress
         trace: list[Step] = []
         work: dict[str, int] = {}
-        remarks: dict[str, int] = {}  # what the blocks said of themselves, and in how many rounds
+        remarks: dict[str, int] = {}  # abnormal statuses of selection and geometry, with counts
         stale = 0
         status = "iteration limit"
         for iteration in range(self.max_iterations + 1):  # lines 2-7; the last is lines 8-9
@@ -94,7 +94,7 @@ class AlternatingDesign(DesignMethod):
                 break
             if iteration == self.max_iterations:
                 break
-            # With nobody selected, the geometry aims at the device that is nearest to being so.
+            # If no device is selected, optimise for the one with the largest score.
             targets = chosen if count else scores == scores.max()
             moved = self.geometry.move(  # line 5
                 scenario,
@@ -108,7 +108,7 @@ class AlternatingDesign(DesignMethod):
                 text = f"geometry: {moved.status}"
                 remarks[text] = remarks.get(text, 0) + 1
             if np.array_equal(moved.layout, layout):
-                # Nothing moved: a further round could only redraw random starts.
+                # No antenna moved: a further round would only draw other random starts.
                 status = "converged"
                 break
             layout = moved.layout
@@ -126,11 +126,11 @@ class AlternatingDesign(DesignMethod):
 
 @dataclass(frozen=True)
 class Alternation(AlternatingDesign):
-    """Algorithm 3 with blocks chosen by the user."""
+    """Algorithm 3 with selection and geometry chosen by the user."""
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """Names of the blocks."""
+        """Names of selection and geometry."""
         return f"{self.selection.name}+{self.geometry.name}"
 
 

@@ -15,7 +15,7 @@ from airpass.core.threads import one_blas_thread
 from airpass.core.types import Real
 from airpass.designs import METHODS
 from airpass.designs.alternating import Alternation
-from airpass.designs.base import DesignMethod, OnStep, Step
+from airpass.designs.base import DesignMethod, OnStep, Step, discard_step
 from airpass.geometry import METHODS as GEOMETRY_METHODS
 from airpass.geometry.base import GeometryMethod
 from airpass.scenario import Scenario
@@ -32,7 +32,7 @@ class Design(Link):
     Parameters
     ----------
     scenario
-        What the design is for.
+        Input of the design.
     method
         The method with its options.
     layout
@@ -44,7 +44,7 @@ class Design(Link):
     status
         Why the search ended.
     work
-        Counts of what the method did, such as iterations.
+        Operation counts, such as iterations.
     seconds
         Duration of the search.
     seed
@@ -95,10 +95,6 @@ def design_method(
     return found
 
 
-def _discard_step(step: Step) -> None:
-    """Discard a step."""
-
-
 def design(
     scenario: Scenario,
     method: str | DesignMethod | type[DesignMethod] | None = None,
@@ -132,7 +128,7 @@ def design(
         Callback for progress messages.
     start_layout
         Antenna positions to start from, shape (M, N), metres, such as those of a design for other
-        devices. Designs of co-located arrays refuse it.
+        devices. Designs of co-located arrays raise `InvalidInput`.
 
     Returns
     -------
@@ -144,7 +140,7 @@ def design(
     start = None if start_layout is None else scenario.checked_layout(start_layout)
     began = time.perf_counter()
     with one_blas_thread():
-        found = chosen.run(scenario, seed, on_step or _discard_step, report or discard, start)
+        found = chosen.run(scenario, seed, on_step or discard_step, report or discard, start)
     return Design(
         channels=found.channels,
         weights=scenario.weights,

@@ -11,22 +11,26 @@ from airpass.scenario import Scenario
 
 @dataclass(frozen=True)
 class Step:
-    """One outer iteration, as the trace keeps it."""
+    """One outer iteration: entry of the trace."""
 
     iteration: int
     selected_count: int
     weakest_score: float  # among the selected devices; the largest of all if none is selected
     seconds: float  # since the design began
     best: bool  # better than all iterations before
-    phase: str = "round"  # what was done in it
+    phase: str = "round"  # name of the phase
 
 
 OnStep = Callable[[Step], None]
 
 
+def discard_step(step: Step) -> None:
+    """Discard a step."""
+
+
 @dataclass(frozen=True, eq=False)
 class DesignSearch:
-    """Result of a search: a beam, and the layout or the co-located array that it is for."""
+    """Result of a search: a beam, and its layout or co-located array."""
 
     beam: Complex
     channels: Complex  # of that layout or array, shape (M, K)
@@ -38,7 +42,7 @@ class DesignSearch:
 
 
 class DesignMethod(Method, ABC):
-    """A method that designs a whole receiver. Fields that hold methods are its building blocks."""
+    """A method that designs a whole receiver. Fields may hold nested methods."""
 
     @abstractmethod
     def run(

@@ -1,11 +1,11 @@
-"""The conventional receivers of the paper's comparison: co-located arrays.
+"""Co-located arrays, the conventional receivers of the paper's comparison.
 
-On a co-located array the dominant eigenvector, HRMC's one start, points at a few strong devices
-and HRMC often stays there: with 100 antennas it can select fewer devices than with ten of them,
-which the optimum cannot. So these designs use 16 starts unless told otherwise; a baseline is not
-to lose for want of a start (numbers in docs/baselines.md). With `hrmc+` in place of HRMC the large
-array selects far more still; `mimo-m-plus` and `mimo-mn-plus` are what `airpass-plus` is to be
-measured against.
+On a co-located array the dominant eigenvector, the only start of HRMC in the paper, favours a few
+strong devices, and HRMC often stays there: on 100 antennas it can select fewer devices
+than on a subset of ten antennas, although the optimum cannot be lower. The default is therefore 16
+starts, so that the baseline is not limited by its start (measurements in docs/baselines.md). With
+`hrmc+` instead of HRMC the large array selects many more devices. `mimo-m-plus` and `mimo-mn-plus` are
+the baselines for `airpass-plus`.
 """
 
 import time
@@ -30,9 +30,9 @@ from airpass.selection.hrmc_plus import HrmcPlus
 
 @dataclass(frozen=True)
 class ColocatedDesign(DesignMethod):
-    """Selection on a half-wavelength line of antennas, each with a receive chain of its own.
+    """Selection on a half-wavelength line of antennas, with a receive chain per antenna.
 
-    The paper gives the spacing and the midpoint; the axis is ours.
+    The paper gives the spacing and the midpoint; the axis is not from the paper.
     """
 
     axis: str = "x"  # of the line of antennas: x along the waveguides, y across, z upright

@@ -1,19 +1,19 @@
 """Joint descent in antenna positions and beam: the engine of `airpass-plus`.
 
 It minimises the sum of Hill functions F of the scores of the wanted devices (see
-`airpass.optim.objectives`) by two moves in turn. One antenna is tried everywhere it may go, over its
-neighbours too, the rest staying as they are, and goes where F is least. After each waveguide
-the beam follows by conjugate gradients on the sphere.
+`airpass.optim.objectives`) by alternating two moves. Each antenna is evaluated at all feasible
+positions, including beyond its neighbours, with the others fixed, and moved to the minimum of F. The
+beam is updated by conjugate gradients on the sphere, before each waveguide and once at the end.
 
-Trying an antenna everywhere costs a few operations a place and device, because what it would
-add is in a table: the response of every device on a grid along each waveguide, in single
-precision. With the sum of all other antennas r_k, the score at place p is
+Evaluating an antenna costs a few operations per position and device, because its contribution is
+tabulated: the response of every device on a grid along each waveguide, in single precision. With the
+sum of all other antennas r_k, the score at grid position p is
 
     z_k(p) = |r_k + conj(m_m) g_k(p)|^2
            = |r_k|^2 + 2 Re(conj(r_k) conj(m_m) g_k(p)) + |m_m|^2 |g_k(p)|^2,
 
-three products with coefficients that do not depend on p. The place found is then refined
-between the grid points, and taken if it is better in double precision.
+three products with coefficients that do not depend on p. The best position is then refined between
+the grid points, and accepted if F decreases in double precision.
 """
 
 from typing import NamedTuple
@@ -30,20 +30,20 @@ from airpass.optim import projections
 from airpass.optim.objectives import Hill
 
 REFINEMENTS = 3  # halvings of the grid step around the best grid point
-LEAST_GAIN = 1e-9  # relative fall of F for which an antenna is moved
-TINY = np.float32(1e-12)  # scores from single precision may come out below zero
+LEAST_GAIN = 1e-9  # smallest relative decrease of F for which an antenna is moved
+TINY = np.float32(1e-12)  # lower bound of scores, which rounding in single precision can make negative
 ONE = np.float32(1.0)
 
 
 class Track(NamedTuple):
-    """Where antennas may be, and what every place on a grid would add."""
+    """Feasible positions and the tabulated responses."""
 
     lengths: Real  # L_m, metres
     min_gap: float  # metres
     step: float  # of the grid, metres
     points: int  # P
-    reference: float  # what responses are divided by, to stay within single precision
-    table: Single  # sqrt(Gamma)/phi_k g_k over `reference`, shape (M, K, 2, P); M = 0 if not kept
+    reference: float  # scale of the table, so that entries stay within single precision
+    table: Single  # sqrt(Gamma)/phi_k g_k over `reference`, shape (M, K, 2, P); M = 0 if not stored
 
 
 @kernel
@@ -92,7 +92,7 @@ def _add_terms(
     doublings: int,
     floor: np.float32,
 ) -> None:
-    """Add 1/(floor + z(p)^power) of one device at every place p of a row."""
+    """Add 1/(floor + z(p)^power) of one device at every position p of a row."""
     for p in range(total.size):
         re = row_re[p]
         im = row_im[p]
@@ -100,7 +100,7 @@ def _add_terms(
             square, fma_single(re, re, im * im), fma_single(along, re, fma_single(beside, im, rest))
         )
         z = max(z, TINY)
-        # Each of these is decided once for the loop, not at every place.
+        # The conditions are loop-invariant.
         z = z * z if doublings > 0 else z
         z = z * z if doublings > 1 else z
         z = z * z if doublings > 2 else z
@@ -111,7 +111,7 @@ def _add_terms(
 
 
 class _Task(NamedTuple):
-    """What stays the same during a sweep."""
+    """Constants of a sweep."""
 
     field: Field
     scale: Real  # sqrt(Gamma)/phi_k, shape (K,)
@@ -121,7 +121,7 @@ class _Task(NamedTuple):
 
 
 class _Workspace(NamedTuple):
-    """Arrays that a sweep works in."""
+    """Scratch arrays of a sweep."""
 
     sums_re: Real  # m^H h_k over all antennas, shape (K,)
     sums_im: Real
@@ -129,7 +129,7 @@ class _Workspace(NamedTuple):
     rest_im: Real
     scratch: Real  # shape (5, K)
     total: Single  # F with the antenna at every grid point, shape (P,)
-    row: Single  # one device's responses, if the table is not kept; shape (2, P)
+    row: Single  # one device's responses, if the table is not stored; shape (2, P)
     low: Real  # ends of the free stretches in metres, shape (N,)
     high: Real
     first: Index  # and their first and last grid points
@@ -220,7 +220,7 @@ def _find(row: Real, place: float) -> int:
 def _free_stretches(
     row: Real, antenna: int, across: bool, length: float, track: Track, workspace: _Workspace
 ) -> int:
-    """Stretches of a waveguide that one antenna may move to, with the grid points there; their number."""
+    """Feasible stretches of a waveguide for one antenna, with their grid points; returns their number."""
     low, high, first, last = workspace.low, workspace.high, workspace.first, workspace.last
     spans = 0
     for g in range(0 if across else antenna, row.size if across else antenna + 1):
@@ -229,7 +229,7 @@ def _free_stretches(
         low[spans] = row[left] + track.min_gap if g > 0 else 0.0
         high[spans] = row[right] - track.min_gap if g < row.size - 1 else length
         first[spans] = int(np.ceil(low[spans] / track.step))
-        if spans > 0:  # with a least gap of zero two stretches may share a point
+        if spans > 0:  # with a minimum gap of zero, two stretches may share a point
             first[spans] = max(first[spans], last[spans - 1] + 1)
         last[spans] = min(int(np.floor(high[spans] / track.step)), track.points - 1)
         if first[spans] <= last[spans]:
@@ -250,7 +250,7 @@ def _remove(place: float, waveguide: int, weight: complex, task: _Task, workspac
 
 @inlined
 def _scan(waveguide: int, weight: complex, spans: int, task: _Task, workspace: _Workspace) -> int:
-    """F in single precision at every grid point of the free stretches, into `total`; their number."""
+    """F in single precision at the grid points of the free stretches, into `total`; returns their number."""
     goal, track, total = task.goal, task.track, workspace.total
     first, last = workspace.first, workspace.last
     x, y = weight.real, weight.imag
@@ -304,7 +304,7 @@ def _lowest(spans: int, value: float, workspace: _Workspace) -> tuple[int, int]:
 def _refine(
     place: float, span: int, waveguide: int, weight: complex, task: _Task, workspace: _Workspace
 ) -> tuple[float, float]:
-    """The best place around a grid point in double precision, and F there."""
+    """The best position near a grid point in double precision, and F there."""
     low, high = workspace.low[span], workspace.high[span]
     lowest = _value_at(place, waveguide, weight, task, workspace)
     nudge = 0.5 * task.track.step
@@ -337,15 +337,15 @@ def _put(row: Real, antenna: int, place: float) -> None:
 def _move_antennas(
     row: Real, waveguide: int, weight: complex, across: bool, value: float, task: _Task, workspace: _Workspace
 ) -> int:
-    """Move every antenna of one waveguide once, in `row` and in the sums; the number of places tried."""
+    """Move every antenna of one waveguide once, in `row` and in the sums; the number of evaluations."""
     tried = 0
-    for stood in row.copy():
-        # Other antennas may have passed it since: it is identified by its position.
-        n = _find(row, stood)
+    for old_position in row.copy():
+        # Other antennas may have passed it, so it is identified by its position.
+        n = _find(row, old_position)
         spans = _free_stretches(row, n, across, task.track.lengths[waveguide], task.track, workspace)
         if spans == 0:
             continue
-        _remove(stood, waveguide, weight, task, workspace)
+        _remove(old_position, waveguide, weight, task, workspace)
         tried += _scan(waveguide, weight, spans, task, workspace)
         chosen, span = _lowest(spans, value, workspace)
         if chosen < 0:
@@ -369,33 +369,33 @@ def sweep(
     goal: Hill,
     across: bool,
     first_waveguide: int,
-    turns: int,
+    waveguide_count: int,
     limits: cg.Limits,
 ) -> tuple[Real, Complex, Real, float, float, int]:
-    """Move every antenna of some waveguides once; F never rises.
+    """Move every antenna of some waveguides once; F never increases.
 
     Parameters
     ----------
     start_layout, start_beam
         Positions in metres, shape (M, N), and the beam, shape (M,).
     field
-        The uplink.
+        Arguments of the channel kernels.
     scale
         sqrt(Gamma)/phi_k, shape (K,).
     track
-        Where antennas may be, and the table of responses.
+        Feasible positions and the tabulated responses.
     goal
         F; `counted` is 1 for wanted devices and 0 for others.
     across
         Whether antennas may pass their neighbours.
-    first_waveguide, turns
-        The first waveguide, and how many of them in turn.
+    first_waveguide, waveguide_count
+        The first waveguide, and the number of waveguides to process.
     limits
-        Of the beam's conjugate gradients, before each waveguide and at the end.
+        Limits of the conjugate gradients that update the beam, before each waveguide and once at the end.
 
     Returns
     -------
-    Layout, beam, scores, F before and after, and the number of places tried.
+    Layout, beam, scores, F before and after, and the number of positions evaluated.
     """
     waveguides, antennas = start_layout.shape
     layout = start_layout.copy()
@@ -407,16 +407,16 @@ def sweep(
         _sum_waveguide(layout, m, field, scale, channels_re, channels_im, scratch)
     unit = _unit(projections.squares(channels_re, channels_im, start_beam), goal)
     task = _Task(field, scale, track, goal, unit)
-    # The beam's conjugate gradients see the channels in the same unit as the antennas.
+    # The beam is updated with the channels in the same unit as the antennas.
     root = np.sqrt(unit)
     beam = start_beam
     projections.projections(channels_re, channels_im, beam, sums_re, sums_im)
     before = _value(sums_re, sums_im, unit, goal, scratch[0])
     tried = 0
-    for turn in range(turns):
+    for index in range(waveguide_count):
         found = cg.minimise(channels_re * root, channels_im * root, goal, beam, limits)
         beam = found.point
-        m = (first_waveguide + turn) % waveguides
+        m = (first_waveguide + index) % waveguides
         weight = beam[m]
         if weight.real * weight.real + weight.imag * weight.imag == 0.0:
             continue

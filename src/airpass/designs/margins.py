@@ -1,4 +1,4 @@
-"""Scores to aim at so that devices stay above the threshold under antenna position errors."""
+"""Required scores, so that devices stay above the threshold under antenna position errors."""
 
 from statistics import NormalDist
 
@@ -7,16 +7,16 @@ import numpy as np
 from airpass.core.types import Complex, Real
 from airpass.scenario import Scenario
 
-AVERAGED_PLACES = 200  # along each waveguide, where beam and layout are not known yet
+AVERAGED_PLACES = 200  # along each waveguide, while beam and layout are not known
 
 
 def margins(scenario: Scenario, tolerance_mm: float, confidence: float) -> Real:
-    """The score to aim at, per device, so that it stays above one under position errors.
+    """Required scores, per device, so that they stay above one under position errors.
 
-    Normal errors of standard deviation s turn the terms a_i of u = sum_i a_i by normal angles of
-    standard deviation sigma = s kappa (dD/dl + i_ref). The sum keeps exp(-sigma^2/2) u in the
-    mean, with variance (1 - exp(-sigma^2)) sum_i |a_i|^2, half of it along u. As beam and layout
-    are not known yet, the squares are averaged along the waveguides under equal beam weights.
+    Normal errors of standard deviation s rotate the terms a_i of u = sum_i a_i by normal angles of
+    standard deviation sigma = s kappa (dD/dl + i_ref). The sum has mean exp(-sigma^2/2) u and
+    variance (1 - exp(-sigma^2)) sum_i |a_i|^2, half of it along u. Beam and layout are not known
+    yet, so the squares are averaged along the waveguides with equal beam weights.
     """
     if tolerance_mm == 0.0:
         return np.ones(scenario.devices.count)
@@ -42,11 +42,11 @@ def margins(scenario: Scenario, tolerance_mm: float, confidence: float) -> Real:
 def exact_margins(
     scenario: Scenario, layout: Real, beam: Complex, tolerance_mm: float, confidence: float
 ) -> Real:
-    """The same for a given layout and beam.
+    """Required scores, per device, for a given layout and beam.
 
-    A term a e^{j phi} of the sum, turned by a normal angle phi of variance sigma^2, keeps
-    e^{-sigma^2/2} a, and has variance |a|^2 (1 - e^{-sigma^2})(1 - e^{-sigma^2} cos 2 psi)/2 along
-    the sum, psi being the angle between the two.
+    A term a of the sum, rotated by a normal angle of variance sigma^2, has mean e^{-sigma^2/2} a and
+    variance |a|^2 (1 - e^{-sigma^2})(1 - e^{-sigma^2} cos 2 psi)/2 along the sum, where psi is the
+    angle between the term and the sum.
     """
     antenna_terms = scenario.uplink.terms(layout)
     scale = np.sqrt(scenario.budget) / scenario.weights

@@ -1,17 +1,18 @@
 """`airpass-plus`: devices, beam and antenna positions in one search.
 
-The paper alternates: HRMC counts devices with the antennas fixed, HAGO moves antennas for the
-devices it has. Here both moves lower one function of the scores, in which other devices can
-still come in (see `airpass.designs.joint` for the moves, `airpass.optim.objectives` for the function).
+The paper alternates: HRMC selects devices for fixed antennas; HAGO moves antennas for the selected
+devices. Here both minimise one function that also includes unselected devices (see
+`airpass.designs.joint` for the moves, `airpass.optim.objectives` for the function). The beam is updated
+before each waveguide and once at the end of a sweep.
 
-    anneal   all devices wanted, smooth count, p = 1, 2, 4: the sharper, the closer to the count
-    grow     want the selected devices and the best of the others, and raise the weakest of
-             these with p = 2, 8, 32; keep what meets the threshold, and go on to the next
-    kick     lay the antennas of some waveguides anew at random, then anneal and grow again
-    polish   raise the weakest score of the devices that were selected in the end
+    anneal   minimise the smooth count over all devices for p = 1, 2, 4; larger p is closer to the count
+    grow     add the best unselected device to the selected ones, and raise the weakest score of this
+             set with p = 2, 8, 32; if all meet the threshold, repeat
+    kick     redraw the positions on some waveguides at random, then anneal and grow again
+    polish   raise the weakest score of the devices selected in the end
 
-A chain of kicks follows each of a few starts: the uniform layout, then random ones. Chains
-know nothing of one another, so that they may run on any number of threads with the same result.
+A chain is one start and its kicks. The first starts from the uniform layout, others from random
+ones. Chains are independent, so that the result does not depend on the number of threads.
 Background and measurements: docs/airpass-plus.md.
 """
 
@@ -31,7 +32,7 @@ from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report, threads_field
 from airpass.core.threads import processors
 from airpass.core.types import Complex, Mask, Real
-from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
+from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step, discard_step
 from airpass.designs.joint import Track, response_table, sweep
 from airpass.designs.margins import exact_margins, margins
 from airpass.geometry.hago import Hago
@@ -44,43 +45,44 @@ from airpass.selection.hrmc_plus import HrmcPlus
 # Chains, and kicks in each.
 EFFORTS = {"fast": (1, 0), "default": (1, 5), "thorough": (4, 20)}
 
-# log2 of the powers p of each phase, and the sweeps over all antennas that each may take.
+# log2 of the powers p of each phase, and the largest number of sweeps over all antennas for each.
 ANNEAL = (0, 1, 2)
 GROW = (1, 3, 5)
 POLISH = (3, 5, 6)
 SWEEPS = {"anneal": 10, "grow": 3, "polish": 10}
-SWEEP_TOLERANCE = 1e-2  # relative fall of the objective in a sweep that ends a descent
-KICKED = 2  # waveguides laid anew in a kick
-BEAM_LIMITS = cg.Limits(first_step=0.3, max_iterations=30, tolerance=1e-4)  # after each waveguide
-CONSOLIDATION_LIMITS = cg.Limits(first_step=0.3, max_iterations=200, tolerance=1e-7)  # of the last beam
-CONSOLIDATION = (0.02, 0.005, 0.001)  # temperatures of the last beam, over the weakest score
+SWEEP_TOLERANCE = 1e-2  # relative decrease of the objective in a sweep that ends a descent
+KICKED = 2  # number of waveguides on which a kick redraws the positions at random
+# Beam updates, before each waveguide and once at the end of a sweep; and the final beam.
+BEAM_LIMITS = cg.Limits(first_step=0.3, max_iterations=30, tolerance=1e-4)
+CONSOLIDATION_LIMITS = cg.Limits(first_step=0.3, max_iterations=200, tolerance=1e-7)
+CONSOLIDATION = (0.02, 0.005, 0.001)  # temperatures of the final beam, over the weakest score
 
-ENTRIES_PER_CALL = 10**9  # places times devices between two looks at the clock: some 0.3 s
-TABLE_BYTES = 2**30  # a larger table of responses is not kept but computed as it is needed
+ENTRIES_PER_CALL = 10**9  # positions times devices between checks of the time limit, about 0.3 s
+TABLE_BYTES = 2**30  # a larger table of responses is not stored but computed on demand
 MOST_POINTS = 2**16  # of a waveguide's grid; at shorter wavelengths the grid is coarser
 
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """The scenario as kernels take it, shared by all chains."""
+    """Kernel arguments for a scenario, shared by all chains."""
 
-    scenario: Scenario  # with weights that ask for the margins: within the search, these are the scores
-    margins: Real  # score to aim at, for each device
+    scenario: Scenario  # weights scaled so that a score of 1 means the required margin
+    margins: Real  # required score of each device
     scale: Real  # sqrt(Gamma)/phi_k of that scenario
     field: Field
     track: Track
-    turns: int  # waveguides that are swept before the clock is looked at
+    waveguide_count: int  # waveguides swept between checks of the time limit
 
     @classmethod
     def of(cls, scenario: Scenario, options: "AirpassPlus", aims: Real) -> "_Problem":
-        asking = replace(
+        scaled = replace(
             scenario,
             devices=replace(scenario.devices, samples=scenario.weights * np.sqrt(aims)),
             weighting=Weighting("count"),
         )
         receiver = scenario.receiver
         field = scenario.uplink.field(receiver.antennas)
-        scale = np.sqrt(scenario.budget) / asking.weights
+        scale = np.sqrt(scenario.budget) / scaled.weights
         longest = float(receiver.lengths.max())
         step = max(options.grid_wavelengths * scenario.radio.wavelength_m, longest / (MOST_POINTS - 1))
         points = int(longest / step) + 1
@@ -90,10 +92,10 @@ class _Problem:
         if kept:
             table = response_table(field, scale / reference, step, points)
         track = Track(receiver.lengths, float(receiver.min_gap_m), step, points, reference, table)
-        # A table is read some twenty times faster than its entries are computed.
+        # Reading a table is about twenty times faster than computing its entries.
         entries = receiver.antennas * points * scale.size * (1 if kept else 20)
-        turns = min(receiver.waveguides, max(1, ENTRIES_PER_CALL // entries))
-        return cls(asking, aims, scale, field, track, turns)
+        waveguide_count = min(receiver.waveguides, max(1, ENTRIES_PER_CALL // entries))
+        return cls(scaled, aims, scale, field, track, waveguide_count)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +116,7 @@ class _TimeUp(Exception):
 
 
 class _Clock:
-    """When a chain has to stop. A tenth of the time is left for the polish."""
+    """Time limit of a chain. A tenth of the time is reserved for the polish phase."""
 
     def __init__(self, limit_s: float | None, began: float, stop: threading.Event) -> None:
         self.limit = limit_s
@@ -156,7 +158,7 @@ class _Chain:
         self.given = start is not None
         self.watch = watch
         self.report = report
-        self.trace: list[tuple[Step, tuple[int, float]]] = []  # steps, and what they rank as
+        self.trace: list[tuple[Step, tuple[int, float]]] = []  # steps, with their ranks
         self.work = {"sweeps": 0, "places": 0}
         self.timed_out = False
         layout = start
@@ -190,12 +192,12 @@ class _Chain:
         self.report(f"start {self.index + 1}, {phase}: {count} selected, weakest {weakest:.3g}")
 
     def run(self) -> "_Chain":
-        """All phases; what was best when the time was up, if it is limited."""
+        """Run all phases, or stop at the time limit."""
         found = self.best
         try:
             self.note("start", found)
             if self.given:
-                # A layout that was given may be good already: do not lose what it can do.
+                # The given layout may be good already: keep its best beam.
                 effective = self.effective(found.layout)
                 picked = HrmcPlus().search(effective, self.rng(0), self.report)
                 self.keep(self.at(found.layout, picked.beam))
@@ -216,7 +218,7 @@ class _Chain:
         return self
 
     def kick(self, number: int) -> None:
-        """Lay some waveguides anew, anneal and grow; what is better than before is kept."""
+        """Redraw the positions on some waveguides at random, anneal and grow; keep the better result."""
         random = self.rng(number)
         layout = self.best.layout.copy()
         picked = random.permutation(len(layout))[:KICKED]
@@ -225,12 +227,12 @@ class _Chain:
         self.grow(self.annealed(self.at(layout, self.best.beam), label), label)
 
     def keep(self, found: _Found) -> None:
-        """What is best of all, whenever the time is up."""
+        """Store `found` if it ranks above the best so far."""
         if found.rank > self.best.rank:
             self.best = found
 
     def annealed(self, found: _Found, label: str) -> _Found:
-        """The smooth count over all devices, at rising powers; the best on the way."""
+        """Minimise the smooth count over all devices at increasing powers; return the best on the way."""
         everyone = np.ones(found.scores.size, dtype=np.bool_)
         best = found
         for doublings in ANNEAL:
@@ -240,7 +242,7 @@ class _Chain:
         return best
 
     def grow(self, found: _Found, label: str) -> None:
-        """One more device at a time, until one does not fit."""
+        """Add one device at a time, until no further device can be added."""
         growing = self.options.grow
         while growing and found.rank[0] < found.scores.size:
             wanted = found.scores >= 1.0
@@ -266,7 +268,7 @@ class _Chain:
         self.note("polish", self.best)
 
     def consolidate(self, chosen: Mask) -> None:
-        """The last percent of the weakest score: HAGO, then HRMC's beam for the worst case."""
+        """Final refinement: HAGO, then a soft-minimum beam."""
         scenario = self.problem.scenario
         moved = Hago().move(scenario, self.best.layout, self.best.beam, chosen, self.rng(0))
         self.keep(self.at(moved.layout, self.best.beam))
@@ -282,11 +284,11 @@ class _Chain:
             self.keep(self.at(self.best.layout, found.point))
 
     def descend(self, found: _Found, wanted: Mask, doublings: int, floor: float, phase: str) -> _Found:
-        """Sweeps until they no longer pay; to grow, until all wanted devices are in."""
+        """Sweep until the decrease is small or, when growing, until all wanted devices are selected."""
         goal = Hill(wanted.astype(np.float64), doublings, floor)
         for number in range(SWEEPS[phase]):
-            left = 1.0  # share of the objective that the sweep leaves
-            for first in range(0, len(found.layout), self.problem.turns):
+            left = 1.0  # objective after the sweep over that before
+            for first in range(0, len(found.layout), self.problem.waveguide_count):
                 self.clock.look()
                 layout, beam, scores, before, after, tried = sweep(
                     found.layout,
@@ -297,7 +299,7 @@ class _Chain:
                     goal,
                     self.options.across,
                     number + first,
-                    min(self.problem.turns, len(found.layout) - first),
+                    min(self.problem.waveguide_count, len(found.layout) - first),
                     BEAM_LIMITS,
                 )
                 found = _Found(layout, beam, scores)
@@ -312,12 +314,8 @@ class _Chain:
         return found
 
 
-def _ignore(step: Step) -> None:
-    """The callback if none is given."""
-
-
 def _merged(chains: Sequence[_Chain]) -> tuple[Step, ...]:
-    """One trace, chain after chain."""
+    """The traces of all chains, one after the other."""
     if len(chains) == 1:
         return tuple(step for step, _ in chains[0].trace)
     steps: list[Step] = []
@@ -332,19 +330,19 @@ def _merged(chains: Sequence[_Chain]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True)
 class AirpassPlus(DesignMethod):
-    """Joint search over devices, beam and layout; selects most devices.
+    """Joint search over devices, beam and layout; selects the most devices.
 
     Measurements behind the defaults are in docs/airpass-plus.md.
     """
 
     name = "airpass-plus"
 
-    effort: str = "default"  # how many starts and kicks: fast, default or thorough
-    starts: int | None = None  # chains, if not as the effort says
-    kicks: int | None = None  # in each chain, if not as the effort says
+    effort: str = "default"  # numbers of starts and kicks: fast, default or thorough
+    starts: int | None = None  # number of chains; overrides the effort level
+    kicks: int | None = None  # number of kicks in each chain; overrides the effort level
     time_limit_s: float | None = None  # return the best design found so far after this time
     threads: int | None = threads_field(None)  # for the chains; all processors if None
-    grid_wavelengths: float = 0.05  # step of the grid of places, over lambda
+    grid_wavelengths: float = 0.05  # grid step over lambda
     across: bool = True  # whether antennas may pass their neighbours
     grow: bool = True
     polish: bool = True
@@ -367,7 +365,7 @@ class AirpassPlus(DesignMethod):
     def run(
         self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Real | None
     ) -> DesignSearch:
-        """All chains; the best of them."""
+        """Run all chains and return the best."""
         began = time.perf_counter()
         aims = margins(scenario, self.tolerance_mm, self.confidence)
         problem = _Problem.of(scenario, self, aims)
@@ -380,20 +378,20 @@ class AirpassPlus(DesignMethod):
             return _Chain(problem, options, seed, index, clock, given, watch, report).run()
 
         if self.tolerance_mm > 0.0:
-            # The margins so far are those of an average layout; a first design shows how it really is.
-            first = chain(0, problem, replace(self, kicks=0, polish=False), _ignore)
+            # So far the margins are averages; recompute them from a first design.
+            first = chain(0, problem, replace(self, kicks=0, polish=False), discard_step)
             found = exact_margins(
                 scenario, first.best.layout, first.best.beam, self.tolerance_mm, self.confidence
             )
             chosen = first.best.scores >= 1.0
             if chosen.any():
-                # Of devices that are not in, the beam and the layout know nothing: scale theirs alike.
+                # For unselected devices, scale the averaged margin by the median correction.
                 typical = float(np.median(found[chosen] / aims[chosen]))
                 problem = _Problem.of(
                     scenario, self, np.maximum(np.where(chosen, found, typical * aims), 1.0)
                 )
-        # A single chain can be watched live; several would come in no fixed order.
-        watch = on_step if count == 1 else _ignore
+        # Steps of several chains would arrive in arbitrary order.
+        watch = on_step if count == 1 else discard_step
         threads = self.threads or processors()
         with ThreadPoolExecutor(min(threads, count)) as pool:
             try:

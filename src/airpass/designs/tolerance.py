@@ -7,10 +7,10 @@ error to these, which gives the estimated channels. Three receivers are compared
     rescaled      the design's beam; senders and scaling from the estimated channels
     re-solved     beam, senders and scaling from the estimated channels
 
-A sender counts as in if it is aligned. With the scaling of the design, its contribution must arrive
+A sender is counted if it is aligned. With the scaling of the design, its contribution must arrive
 within a tenth of its weight. With new scaling, its score on the real channels must be at least one, so
-that it can be aligned exactly. The aggregation error of eq. (17) is no sufficient criterion: with K equal
-weights it is 1/K if no device sends, which may be below the threshold.
+that it can be aligned exactly. The aggregation error of eq. (17) is not sufficient: with K equal weights it
+is 1/K if no device sends, which may be below the threshold.
 """
 
 from dataclasses import dataclass, replace
@@ -33,11 +33,11 @@ ALIGNED = 0.1  # largest relative error of an aligned device with the scaling of
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """One receiver over all draws."""
+    """Results of one receiver over all draws."""
 
     senders: Real  # number of devices that send, per draw
     counts: Real  # number of these that are aligned
-    misalignments: Real  # sqrt(sum |received - phi_k|^2/sum phi_k^2) over the senders, noise apart
+    misalignments: Real  # sqrt(sum |received - phi_k|^2/sum phi_k^2) over the senders, without noise
     mses: Real  # aggregation error on the real channels; these two are NaN if no device sends
     threshold: float
 
@@ -66,13 +66,13 @@ class Outcome:
     @property
     def within(self) -> float:
         """Share of the draws with senders whose aggregation error is within the threshold."""
-        # With tolerance for rounding: the best scaling puts the weakest sender exactly at its score.
+        # With tolerance for rounding: the best scaling makes the weakest sender meet the limit exactly.
         return float(np.mean(self.mses <= self.threshold * (1.0 + 1e-9)))
 
 
 @dataclass(frozen=True, eq=False)
 class Tolerance:
-    """A design under errors."""
+    """Outcomes of a design under random errors."""
 
     position_mm: float
     channel_error: float
@@ -124,7 +124,8 @@ def tolerance(
     mses = {name: np.empty(draws) for name in RECEIVERS}
     for draw in range(draws):
         real = _built(design, position_mm, stream(seed, Purpose.BUILD_ERROR, draw))
-        known = aircomp.misjudged(real, channel_error, stream(seed, Purpose.CHANNEL_ERROR, draw))
+        rng = stream(seed, Purpose.CHANNEL_ERROR, draw)
+        known = aircomp.with_estimation_errors(real, channel_error, rng)
         links = {"as designed": _link(design, design.channels), "rescaled": _link(design, known)}
         adapted = regrow(links["rescaled"].effective, design.beam)
         links["re-solved"] = replace(links["rescaled"], beam=adapted)

@@ -14,7 +14,7 @@ from airpass.figures.style import RC, new_figure, plot
 COLUMN_IN = 3.5  # width of a column in IEEE journals
 PANEL_IN = 2.4  # height of a panel
 LEGEND_LINE_IN = 0.17  # height of a line of the legend
-BAND = 5  # number of trials from which on confidence intervals are drawn as a band
+BAND = 5  # minimum number of trials for a band of confidence intervals
 LINE_PT = 8.0  # distance between labels at the ends of lines
 
 
@@ -100,7 +100,7 @@ def _limit(axes: Axes, percent: bool, lines: Sequence[Line]) -> None:
 def _end_bars(axes: Axes, styles: dict[str, Look], lines: Sequence[Line]) -> None:
     """Confidence intervals of few trials, side by side to the right of the lines.
 
-    A triangle marks an interval that goes on beyond the axes.
+    A triangle marks an interval that extends beyond the axes.
     """
     few = _few(lines)
     bottom, top = axes.get_ylim()

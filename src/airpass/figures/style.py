@@ -50,7 +50,7 @@ def plot(axes: Axes, look: Look, x: Any, y: Any, label: str, place: int = 0, lin
     label
         Text of the legend.
     place, lines
-        Position of the line among all `lines` of the axes. Markers of different lines are put at
+        Position of the line among all `lines` of the axes. Markers of different lines are at
         different points, so that lines that coincide can be seen.
 
     Returns
@@ -75,7 +75,7 @@ def plot(axes: Axes, look: Look, x: Any, y: Any, label: str, place: int = 0, lin
 
 
 def checked_format(path: Path) -> str:
-    """The picture format that a file name asks for."""
+    """The picture format of a file name."""
     suffix = path.suffix.lstrip(".").lower()
     if suffix not in FORMATS:
         raise InvalidInput(f"figure = {str(path)!r}: must end in .{', .'.join(FORMATS)}")

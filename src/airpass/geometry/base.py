@@ -17,7 +17,7 @@ class LayoutSearch:
 
     layout: Real  # feasible, shape (M, N), metres
     objective: tuple[float, float]  # min over the devices of |m^H g_k|^2/phi_k^2, eq. (54)
-    status: str = "done"  # or what went wrong, in words
+    status: str = "done"  # or a description of the problem
     work: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -39,7 +39,7 @@ class GeometryMethod(Method, ABC):
         beam
             Unit norm, shape (M,).
         devices
-            Devices whose weakest gain is raised, at least one.
+            Devices whose weakest gain is maximised, at least one.
         rng
             The only source of randomness.
 
@@ -59,7 +59,7 @@ def weakest_gain(scenario: Scenario, layout: Real, beam: Complex, devices: Mask)
 def no_worse(
     scenario: Scenario, old: Real, new: Real, beam: Complex, devices: Mask, work: Mapping[str, int]
 ) -> LayoutSearch:
-    """The new layout, or the old one if rounding or a smooth objective made the new one worse."""
+    """The new layout, or the old one if its weakest gain is larger."""
     before = weakest_gain(scenario, old, beam, devices)
     after = weakest_gain(scenario, new, beam, devices)
     layout, kept = (new, after) if after >= before else (old, before)

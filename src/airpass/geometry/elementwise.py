@@ -1,10 +1,10 @@
-"""Element-wise search: one antenna at a time, over everywhere it may go.
+"""Element-wise search: one antenna at a time, over its whole feasible interval.
 
-The usual geometry method of the pinching-antenna literature. Each antenna in turn is tried on a
-grid over the whole interval between its neighbours, refined around the best point, and moved if
-the weakest normalised gain rises; sweeps are repeated until nothing moves. The gain of a device
-turns by 2 pi about every lambda/(1 + i_ref) of travel, so the grid must not be coarser than
-lambda/20: a wider one steps over whole ripples.
+The usual geometry method of the pinching-antenna literature. Each antenna is evaluated on a grid over
+the whole interval between its neighbours, the best point is refined, and the antenna is moved if the
+weakest normalised gain increases. Sweeps are repeated until the gain no longer increases. The phase of a
+device's gain changes by 2 pi about every lambda/(1 + i_ref), so the grid step must not exceed lambda/20:
+a coarser grid would not resolve the oscillation of the gain.
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ def _weakest_with(
     per_weight_square: Real,
     scratch: Real,
 ) -> float:
-    """The weakest normalised gain if one antenna stood at `position`, the rest as they are."""
+    """The weakest normalised gain with one antenna at `position` and the others fixed."""
     element(position, waveguide, field, scratch[0], scratch[1], scratch[2])
     for k in range(rest_re.size):
         re = rest_re[k] + fma(x, scratch[1, k], y * scratch[2, k])
@@ -57,7 +57,7 @@ def _sweeps(
     max_sweeps: int,
     tolerance: float,
 ) -> tuple[Real, int, int]:
-    """Layout, sweeps, and positions tried."""
+    """Layout, number of sweeps, and number of positions evaluated."""
     waveguides, antennas = layout.shape
     count = field.device_x.size
     layout = layout.copy()
@@ -69,7 +69,7 @@ def _sweeps(
     best = 0.0
     tried = 0
     for sweep in range(max_sweeps):
-        # Summed anew each sweep, so that rounding does not pile up.
+        # Recomputed each sweep to avoid accumulating rounding errors.
         gain_re[:] = 0.0
         gain_im[:] = 0.0
         for m in range(waveguides):
@@ -127,7 +127,7 @@ def _sweeps(
 class Elementwise(GeometryMethod):
     """One antenna at a time on a dense grid over its whole interval.
 
-    Ours; the paper only cites such methods.
+    Not in the paper, which only cites such methods.
     """
 
     name = "elementwise"
@@ -140,7 +140,8 @@ class Elementwise(GeometryMethod):
         checks.positive("step_wavelengths", self.step_wavelengths)
         if self.step_wavelengths > 0.05:
             raise InvalidInput(
-                f"step_wavelengths = {self.step_wavelengths!r}: must be <= 0.05, as ripples are narrow"
+                f"step_wavelengths = {self.step_wavelengths!r}: must be <= 0.05 to resolve the oscillation "
+                "of the gain"
             )
         checks.whole("max_sweeps", self.max_sweeps, 1)
         checks.between("tolerance", self.tolerance, 0.0, 1.0)
@@ -148,7 +149,7 @@ class Elementwise(GeometryMethod):
     def move(
         self, scenario: Scenario, layout: Real, beam: Complex, devices: Mask, rng: np.random.Generator
     ) -> LayoutSearch:
-        """Sweep over the antennas until a sweep no longer helps."""
+        """Sweep over the antennas until the gain no longer increases."""
         receiver = scenario.receiver
         moved, sweeps, tried = _sweeps(
             np.ascontiguousarray(layout),

@@ -1,4 +1,4 @@
-"""The reference geometry: antennas do not move."""
+"""The reference geometry: fixed antennas."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from airpass.scenario import Scenario
 
 @dataclass(frozen=True)
 class Fixed(GeometryMethod):
-    """Antennas stay at the uniform placement."""
+    """Antennas stay where they are."""
 
     name = "fixed"
 

@@ -1,11 +1,11 @@
 """HAGO, Algorithm 2: homotopy-assisted geometry optimisation.
 
-For a fixed beam m and device set S it raises the weakest normalised gain by gradient ascent
+For a fixed beam m and device set S it maximises the weakest normalised gain by gradient ascent
 on its soft minimum (eqs. 54-57)
 
     f_tau(L) = -tau log sum_{k in S} exp(-|m^H g_k(L)|^2/(tau phi_k^2)),
 
-in the raw numbers U of the slack map, which keep every layout feasible, while the
+in the unconstrained parameters U of the slack map, which keep every layout feasible, while the
 temperature tau is lowered (eq. 58).
 
 | paper          | here                                        |
@@ -39,7 +39,7 @@ UNITS = ("score", "gain")
 
 
 class Parameters(NamedTuple):
-    """The options as the kernel takes them; see `HagoOptions`."""
+    """Kernel arguments; see `Hago`."""
 
     temperature: float
     decay: float
@@ -140,7 +140,7 @@ def _algorithm_2(
     per_weight_square: Real,
     parameters: Parameters,
 ) -> tuple[Real, int, int]:
-    """Algorithm 2 from the raw numbers `raw`: layout, iterations, channel evaluations."""
+    """Algorithm 2 from the unconstrained parameters `raw`: layout, iterations, channel evaluations."""
     waveguides = raw.shape[0]
     antennas = raw.shape[1] - 1
     count = field.device_x.size
@@ -157,9 +157,9 @@ def _algorithm_2(
     gains(layout, beam, field, workspace)
     _levels(workspace, per_weight_square, levels)
     evaluations = 1
-    iterations = 0
+    iterations = 0  # line 4
     idle = 0
-    temperature = parameters.temperature
+    temperature = parameters.temperature  # line 3
     step = parameters.initial_step
     while iterations < parameters.max_iterations:  # lines 5-11
         value = softmin(levels, temperature, pull)  # line 7
@@ -204,7 +204,7 @@ def _algorithm_2(
 class Hago(GeometryMethod):
     """Algorithm 2: gradient ascent on the soft minimum, feasible by construction.
 
-    Sources: P is section VI-A of the paper; "ours" is measured in docs/tuning.md.
+    Sources: P is section VI-A of the paper; others are not from the paper, see docs/tuning.md.
     """
 
     name = "hago"
@@ -213,9 +213,9 @@ class Hago(GeometryMethod):
     decay: float = 0.8  # rho; P
     temperature_min: float = 0.01  # tau_min; P
     initial_step: float = 4e-2  # P
-    max_iterations: int = 100  # ours
-    tolerance: float = 1e-6  # relative gain of the objective that ends the ascent; ours
-    unit: str = "score"  # what tau is measured in: Gamma h/phi^2, or h/phi^2 as printed; ours
+    max_iterations: int = 100
+    tolerance: float = 1e-6  # relative increase of the objective that ends the ascent
+    unit: str = "score"  # unit of tau: "score" is Gamma h/phi^2; "gain" is h/phi^2, as printed in the paper
 
     def __post_init__(self) -> None:
         checks.positive("temperature_min", self.temperature_min)
@@ -234,7 +234,7 @@ class Hago(GeometryMethod):
         before = weakest_gain(scenario, layout, beam, devices)
         unit = 1.0
         if self.unit == "score":
-            # The temperatures are meant for scores about one; far above, they grow with the weakest.
+            # The temperatures suit scores near 1; for larger scores they are scaled by the weakest score.
             unit = scenario.budget / max(1.0, scenario.budget * before)
         moved, iterations, evaluations = _algorithm_2(
             invert(layout, receiver.free_length, receiver.min_gap_m),
@@ -252,6 +252,6 @@ class Hago(GeometryMethod):
                 tolerance=float(self.tolerance),
             ),
         )
-        # The soft minimum may rise while the minimum itself falls.
+        # The soft minimum may increase while the minimum decreases.
         work = {"iterations": iterations, "evaluations": evaluations}
         return no_worse(scenario, layout, moved, beam, devices, work)

@@ -1,9 +1,9 @@
-"""Antenna positions from unconstrained numbers, eqs. (69)-(75).
+"""Antenna positions from unconstrained parameters, eqs. (69)-(75).
 
-Waveguide m has N+1 raw numbers u_{m,0..N}. Their softplus shares q_{m,i} divide the free
+Waveguide m has N+1 unconstrained parameters u_{m,0..N}. Their softplus shares q_{m,i} divide the free
 length T_m = L_m - (N-1) gap among the N+1 spaces before, between and after the antennas, so
-order, range and least gap hold for any input. The map reaches the interior of the feasible
-set; the boundary only in the limit.
+order, range and minimum gap hold for any input. The map reaches the interior of the feasible
+set, and approaches the boundary only in the limit.
 """
 
 import math
@@ -76,11 +76,11 @@ def positions(raw: Real, free_length: Real, min_gap: float) -> Real:
     Parameters
     ----------
     raw
-        Unconstrained numbers, shape (M, N+1).
+        Unconstrained parameters, shape (M, N+1).
     free_length
         T_m in metres, shape (M,).
     min_gap
-        Least distance of neighbours in metres.
+        Minimum distance between neighbours in metres.
 
     Returns
     -------
@@ -103,18 +103,18 @@ def invert(layout: Real, free_length: Real, min_gap: float) -> Real:
     free_length
         T_m in metres, shape (M,).
     min_gap
-        Least distance of neighbours in metres.
+        Minimum distance between neighbours in metres.
 
     Returns
     -------
-    Raw numbers, shape (M, N+1).
+    Unconstrained parameters, shape (M, N+1).
     """
     waveguides, antennas = layout.shape
     spread = layout - np.arange(antennas) * min_gap
     edges = np.concatenate([np.zeros((waveguides, 1)), spread, free_length[:, None]], axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
         shares = np.diff(edges, axis=1) / free_length[:, None]
-    shares[free_length == 0.0] = 1.0  # nothing is free: every share gives the same layout
+    shares[free_length == 0.0] = 1.0  # no free length: all shares give the same layout
     shares = np.maximum(shares, SMALLEST_SHARE)
     shares /= shares.sum(axis=1, keepdims=True)
     r = shares * ((antennas + 1) * np.log(2.0))

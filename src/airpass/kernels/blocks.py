@@ -1,8 +1,8 @@
-"""Blocks of long arrays, and views of arrays that hold no reference.
+"""Blocks of long arrays, and views without reference counting.
 
-Loops over many devices go block by block, so that intermediate results stay in cache. Counting references
-to a slice, or to arrays passed to a function, takes as long as the work on a few dozen entries. Views made
-here are not counted; the array that is viewed has to stay alive, as an argument of the calling kernel does.
+Loops over many devices go block by block, so that intermediate results stay in cache. Reference counting of
+slices and arguments costs as much as the work on a few dozen entries. These views skip it; the viewed array
+must stay alive, as an argument of the calling kernel does.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 def _borrowed(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """The arrays in a value, which may be an array or a tuple, without their owners."""
+    """An array, or a tuple with arrays, without their reference-counted owner."""
     if isinstance(kind, types.Array):
         array = context.make_array(kind)(context, builder, value)
         array.meminfo = cgutils.get_null_value(array.meminfo.type)

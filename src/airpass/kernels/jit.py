@@ -1,9 +1,8 @@
-"""How numerical kernels are compiled: once per machine, cached on disk, without the GIL.
+"""Compilation of numerical kernels: once per machine, cached on disk, without the GIL.
 
-Arithmetic is strict: operations stay as written, none are fused or reordered. So a kernel gives
-the same bits whether it was just compiled or comes from the cache, whatever the compiler made of
-it, and a seeded result can be repeated. Speed comes from the way loops are written instead: sums
-and minima go through `airpass.kernels.sums`, products and additions that should be fused through
+Arithmetic is strict: no operations are fused or reordered. A kernel therefore gives the same bits
+whether it was just compiled or comes from the cache, and a seeded result can be repeated. Loops are
+written for speed instead: sums and minima use `airpass.kernels.sums`, fused products and additions
 `airpass.kernels.math.fma`.
 """
 
@@ -26,14 +25,14 @@ R = TypeVar("R")
 
 
 class _KernelCache(FunctionCache):
-    """Numba's cache, renewed when any source that was compiled in has changed.
+    """Numba's cache, invalidated when any source that was compiled in has changed.
 
-    Numba itself only looks at the file that a kernel is in: after an edit to a function that the kernel
-    calls it would go on using the old code.
+    Numba itself checks only the file of the kernel: after an edit to a function that the kernel calls, it
+    would use the old code.
     """
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        # Not earlier: a kernel may use others that come after it in its file.
+        # Computed here, not at decoration: a kernel may call functions defined later.
         self._cache_file._source_stamp = stamp(self._py_func)
         return super().load_overload(sig, target_context)
 
@@ -46,16 +45,16 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def inlined(function: Callable[P, R]) -> Callable[P, R]:
-    """A part of kernels that is copied into those that call it.
+    """Mark a function to be inlined into its calling kernels.
 
-    A call counts references to every array that is passed, unless the callee calls nothing itself. For
-    arrays of a few dozen entries that takes as long as the work.
+    A call counts references to every array argument, unless the callee calls no function itself. For
+    arrays of a few dozen entries this costs as much as the work.
     """
     return cast(Callable[P, R], numba.njit(nogil=True, error_model="numpy", inline="always")(function))
 
 
 def stamp(function: FunctionType) -> str:
-    """Digest of all that is compiled into a kernel: source files, and constants by value."""
+    """Digest of everything that is compiled into a kernel: source files, and constants by value."""
     files, constants = sources(function)
     digest = hashlib.sha256(repr(sorted(constants)).encode())
     for file in sorted(files):
@@ -64,9 +63,9 @@ def stamp(function: FunctionType) -> str:
 
 
 def sources(function: FunctionType) -> tuple[set[Path], set[str]]:
-    """Files that define what a kernel uses, directly or not, and its global constants as text.
+    """Files that define what a kernel uses, directly or indirectly, and its global constants as text.
 
-    Followed are functions and classes of this package and of the kernel's own, not of libraries.
+    Functions and classes of this package and of the kernel's package are followed; libraries are not.
     """
     followed = {_package(__name__), _package(function.__module__)}
     files: set[Path] = set()

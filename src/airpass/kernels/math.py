@@ -1,8 +1,8 @@
 """Exponential, logarithm, and sine and cosine of a phase in turns, as code that vectorises.
 
-The C library's versions are calls, which keep a loop scalar. These are straight-line
-polynomial code: inside a kernel's loop LLVM turns them into SIMD instructions, several
-times faster at the same accuracy (a few units in the last place; tested against NumPy).
+Calls to the C library prevent vectorisation. These functions are straight-line polynomial code:
+LLVM compiles them to SIMD instructions inside a kernel's loop, several times faster at the same
+accuracy (a few units in the last place; tested against NumPy).
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _LN2_HIGH = 6.93147180369123816490e-01
 _LN2_LOW = 1.90821492927058770002e-10
 _SQRT_2 = 1.4142135623730951
 _TWO_PI = 6.283185307179586
-# exp() leaves the range of normal numbers below and overflows above.
+# Below the first, exp() is not a normal number; above the second, it overflows.
 _EXP_MIN = -708.0
 _EXP_MAX = 709.0
 
@@ -130,7 +130,7 @@ def log(x: float) -> float:
 def cos_sin_turns(turns: float) -> tuple[float, float]:
     """cos(2 pi t) and sin(2 pi t).
 
-    Dropping whole turns is exact, so the result is as good as the phase that is passed in.
+    Removing whole turns is exact, so the result is as accurate as the given phase.
     """
     f = turns - _rint(turns)  # in [-1/2, 1/2]
     half = _rint(2.0 * f)  # -1, 0 or 1 half turns

@@ -1,8 +1,8 @@
-"""Vector instructions written out, for the few loops that LLVM does not vectorise as they should be.
+"""Explicit vector instructions, for loops that LLVM does not vectorise well.
 
-It keeps strict sums scalar, and guards short loops on arrays that might overlap. An `intrinsic` that
-uses this says exactly which entries are loaded, fused and stored together; on a processor with narrower
-vectors LLVM splits them, with the same result.
+LLVM keeps strict sums scalar, and adds overlap checks to short loops. An `intrinsic` that uses this module
+specifies exactly which entries are loaded, fused and stored together. On a processor with narrower vectors
+LLVM splits them, with the same result.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ SCALARS = {
 
 
 def contiguous(scalar: Any, *arrays: Any) -> None:
-    """Refuse to compile for arrays of other numbers or with gaps: vector loads would read something else."""
+    """Refuse other types and non-contiguous arrays, for which vector loads would read wrong entries."""
     for array in arrays:
         if (
             not isinstance(array, types.Array)
@@ -39,7 +39,7 @@ class VectorCode:
         self.kind = ir.VectorType(self.scalar, lanes)
 
     def data(self, array: Any, kind: Any) -> Any:
-        """Where an array's entries begin."""
+        """Pointer to the first entry of an array."""
         return self._context.make_array(kind)(self._context, self._builder, array).data
 
     def entry(self, data: Any, index: Any) -> Any:
@@ -53,7 +53,7 @@ class VectorCode:
         return value
 
     def store(self, value: Any, data: Any, index: Any, vector: int = 0) -> None:
-        """Put a vector where `load` would find it."""
+        """Store a vector at the position that `load` reads with the same arguments."""
         self._builder.store(value, self._place(data, index, vector)).align = self._align
 
     def _place(self, data: Any, index: Any, vector: int) -> Any:
@@ -61,7 +61,7 @@ class VectorCode:
         return self._builder.bitcast(self._builder.gep(data, [moved]), self.kind.as_pointer())
 
     def variables(self, count: int) -> list[Any]:
-        """Vectors that change in a loop, at first undefined; LLVM keeps them in registers."""
+        """Vectors that change in a loop, uninitialised; LLVM keeps them in registers."""
         return [cgutils.alloca_once(self._builder, self.kind) for _ in range(count)]
 
     def zero(self) -> Any:
@@ -95,6 +95,6 @@ class VectorCode:
         return self._builder.extract_element(vector, ir.IntType(32)(0))
 
     def _pick(self, vector: Any, which: range) -> Any:
-        """Some entries of a vector as one of their own."""
+        """Select entries of a vector as a new vector."""
         mask = ir.Constant(ir.VectorType(ir.IntType(32), len(which)), list(which))
         return self._builder.shuffle_vector(vector, vector, mask)

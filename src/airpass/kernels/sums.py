@@ -1,9 +1,8 @@
 """Sums and minima in interleaved lanes.
 
-Strict arithmetic makes a plain sum wait for each addition before the next; eight partial sums
-keep the processor busy, in an order that is the same on every machine. Their rounding error is
-also smaller than a plain sum's. With BLAS (`np.dot` by rows or on the matrix) instead of
-`add_lane_products`, an HRMC solve takes 15 to 27 % longer at K = 50 and 9 to 16 % at K = 1,000 to 10,000.
+Strict arithmetic serialises a plain sum. Eight partial sums run in parallel, in an order that is the same
+on every machine, and have a smaller rounding error. With BLAS (`np.dot` by rows or on the matrix) instead
+of `add_lane_products`, an HRMC solve takes 15 to 27 % longer at K = 50 and 9 to 16 % at K = 1,000 to 10,000.
 """
 
 from collections.abc import Callable
@@ -66,7 +65,7 @@ def _product_sums_typing(
     return pair(re, im, types.intp, by_re, by_im, types.intp), codegen
 
 
-# Of values[k], and of x[shift + k] y[k], for k < whole, a multiple of LANES.
+# Sums of values[k] and of x[shift + k] y[k], for k < whole, a multiple of LANES.
 _sum = cast(Callable[[Real, int], float], intrinsic(_sum_typing))
 _product_sums = cast(
     Callable[[Real, Real, int, Real, Real, int], tuple[float, float]], intrinsic(_product_sums_typing)
@@ -89,7 +88,7 @@ def add_lane_products(
 ) -> None:
     """out_i += sum over k < size of x_{shift + i stride + k} y_k, x = re + j im and y = by_re + j by_im.
 
-    All rows in one call, and places instead of slices: a call for each row, or slices, would cost more than
+    All rows in one call, and offsets instead of slices: a call for each row, or slices, would cost more than
     the sums of a few dozen products.
     """
     whole = size - size % LANES
@@ -105,7 +104,7 @@ def add_lane_products(
 
 @kernel
 def lane_min(values: Real) -> float:
-    """Least of all entries; infinity if there are none."""
+    """Smallest of all entries; infinity if there are none."""
     a = b = c = d = np.inf
     whole = values.size - values.size % 4
     for k in range(0, whole, 4):

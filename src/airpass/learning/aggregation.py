@@ -111,7 +111,7 @@ def over_the_air(
 
 def transmit_with_errors(link: Link, options: LinkOptions, errors: np.random.Generator) -> Complex:
     """b_k as the devices set it, from their channel estimates and with their phase errors."""
-    estimated = aircomp.misjudged(link.channels, options.channel_error, errors)
+    estimated = aircomp.with_estimation_errors(link.channels, options.channel_error, errors)
     turned = errors.standard_normal(link.weights.size)
     transmit = aircomp.transmit_scaling(
         link.beam, estimated, link.weights, link.selected, link.denoising_factor

@@ -23,7 +23,7 @@ CHUNK = 1000  # images evaluated at a time
 
 @dataclass(frozen=True)
 class LocalWork:
-    """Local training: `steps` mini-batch steps or, if not None, `epochs` passes over the device's data."""
+    """Local training: `epochs` passes over the device's data if given, else `steps` mini-batch steps."""
 
     steps: int
     epochs: int | None
@@ -82,7 +82,7 @@ def evaluation_set(
 def evenly_spaced(count: int, wanted: int | None) -> Indices:
     """Indices of `wanted` out of `count` images, evenly spaced; all of them for None.
 
-    The first half of MNIST's test set is easier than the second.
+    The first half of MNIST's test set is easier than the second, so a prefix would be biased.
     """
     if wanted is None or wanted >= count:
         return np.arange(count)
@@ -104,7 +104,7 @@ class Images:
 
 
 def computing_device() -> torch.device:
-    """Where networks are trained."""
+    """Device used by PyTorch."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -138,7 +138,7 @@ class FlatModel:
         parts = torch.split(torch.from_numpy(vector), self.sizes)
         for value, part in zip(self.state, parts, strict=True):
             value.copy_(part.view(value.shape))
-        for variance in self._variances:  # receiver noise can push a small one below zero
+        for variance in self._variances:  # receiver noise can make a small one negative
             variance.clamp_(min=0.0)
 
 

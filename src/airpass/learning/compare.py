@@ -65,15 +65,15 @@ def compare(
     list of TrainingRun
         A run per scheme. If one is interrupted, it is the last.
     """
-    settings = options or TrainOptions()
+    options = options or TrainOptions()
     chosen = {_name(scheme): scheme for scheme in map(_resolved, schemes)}
     if len(chosen) != len(schemes):
         raise InvalidInput("scheme: a scheme is named twice")
     if isinstance(dataset, FederatedData):
         weighted, data = scenario.with_samples(dataset.counts), dataset
     else:
-        settings = settings.filled(dataset)  # refused before anything is loaded
-        weighted, data = prepare(scenario, dataset, settings, seed, data_dir)
+        options = options.filled(dataset)  # fail before loading data
+        weighted, data = prepare(scenario, dataset, options, seed, data_dir)
     runs: list[TrainingRun] = []
     for name, scheme in chosen.items():
         if on_start is not None:
@@ -83,7 +83,7 @@ def compare(
             data,
             seed=seed,
             scenario=weighted,
-            options=settings,
+            options=options,
             workers=workers,
             checkpoint=None if folder is None else folder / f"{name}.checkpoint.npz",
             resume=resume,

@@ -1,4 +1,4 @@
-"""The paper's two networks, and the user's own by reference.
+"""The paper's two networks, and user-defined networks.
 
 The paper gives layers and filters. It does not give kernel sizes, padding, dropout rates and initialisation;
 they are 3 x 3, same padding, 2 x 2 max-pooling, 0.25, and PyTorch's defaults.
@@ -79,7 +79,7 @@ def build(name: str, channels: int, classes: int, side: int, torch_seed: int) ->
     channels, classes, side
         Channels of an image, number of classes, and height of an image.
     torch_seed
-        Seed of the initial weights. PyTorch's own random state is left as it is.
+        Seed of the initial weights. PyTorch's random state is not changed.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """Trains devices in parallel, in processes of one thread each.
 
-Two processes with one thread each are faster than one process with two: the networks are small. A process
-takes new devices when it has finished others, so that a slow process does not delay a round. The global model
-and the updates are in memory that all processes share; only numbers of rounds, devices and rows are sent.
-Results do not depend on the assignment of devices to workers.
+The networks are small, so two processes with one thread each are faster than one process with two. Devices
+are assigned dynamically, so that a slow process does not delay a round. The global model and the updates are
+in shared memory; only numbers of rounds, devices and rows are sent. Results do not depend on the assignment
+of devices to workers.
 """
 
 import os
@@ -23,20 +23,20 @@ Make = Callable[[], Trainer]
 T = TypeVar("T")
 
 # In a worker process: trainer, global model, and a row per update.
-_here: tuple[Trainer, Single, Single] | None = None
+_worker_state: tuple[Trainer, Single, Single] | None = None
 
 
 def _start_worker(make: Make, model: Single, updates: Single, parent: int) -> None:
-    global _here  # noqa: PLW0603
+    global _worker_state  # noqa: PLW0603
     follow_parent(parent)
     torch.set_num_threads(1)
-    _here = make(), np.asarray(model), np.asarray(updates)
+    _worker_state = make(), np.asarray(model), np.asarray(updates)
 
 
 def _update(round_number: int, tasks: Sequence[tuple[int, int]]) -> list[float]:
     """Train devices, given as (row, device). The updates go into the rows; the losses are returned."""
-    assert _here is not None
-    trainer, model, updates = _here
+    assert _worker_state is not None
+    trainer, model, updates = _worker_state
     losses = []
     for row, device in tasks:
         updates[row], loss = trainer.update(model, round_number, device)
@@ -45,8 +45,8 @@ def _update(round_number: int, tasks: Sequence[tuple[int, int]]) -> list[float]:
 
 
 def _evaluate(chunks: Sequence[int]) -> list[tuple[int, float]]:
-    assert _here is not None
-    trainer, model, _ = _here
+    assert _worker_state is not None
+    trainer, model, _ = _worker_state
     return [trainer.evaluate(model, chunk) for chunk in chunks]
 
 

@@ -1,4 +1,4 @@
-"""Arrays in memory that worker processes share with the process that started them."""
+"""Arrays in memory shared between a process and its workers."""
 
 import mmap
 import os
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 class SharedArray(np.ndarray[Any, Any]):
     """An array that a new process of multiprocessing or loky maps instead of copying.
 
-    The memory has no name: nothing is left behind, however the processes end. Anywhere but in the arguments
-    of a new process, the array is pickled like any other.
+    The memory is anonymous and freed when all processes have ended. Except in the arguments of a new process,
+    the array is pickled like any other.
     """
 
     _descriptor: int | None = None  # None for views

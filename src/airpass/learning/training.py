@@ -264,15 +264,15 @@ def train(
     TrainingRun
         History and global model. After Ctrl-C, those of the rounds so far.
     """
-    settings = options or TrainOptions()
+    options = options or TrainOptions()
     if rounds is not None:
-        settings = replace(settings, rounds=rounds)
+        options = replace(options, rounds=rounds)
     checks.whole("seed", seed, 0)
     if isinstance(link, Design):
         scenario = link.scenario
     if link is not None and link.noise_power is None:
         raise InvalidInput("link: the noise power is not known; give mse_threshold")
-    if settings.redraw_every is not None:
+    if options.redraw_every is not None:
         if not (link is None or isinstance(link, Design)):
             raise InvalidInput("redraw_every: needs a design, which is repeated for the new devices")
         if scenario is not None and scenario.devices.drawn_from is None:
@@ -286,13 +286,13 @@ def train(
     else:
         raise InvalidInput("scenario is missing: ideal FedAvg needs its weights")
     if not isinstance(dataset, FederatedData):
-        settings = settings.filled(dataset)  # refused before anything is loaded
-        dataset = _federated(dataset, weights.size, settings, seed, data_dir)
+        options = options.filled(dataset)  # fail before loading data
+        dataset = _federated(dataset, weights.size, options, seed, data_dir)
     if len(dataset.samples) != weights.size:
         raise InvalidInput(
             f"dataset: is split among {len(dataset.samples)} devices; the link has {weights.size}"
         )
-    run = _Run(link, scenario, dataset, settings.filled(dataset.source), seed, checkpoint)
+    run = _Run(link, scenario, dataset, options.filled(dataset.source), seed, checkpoint)
     if resume:
         run.restore()
     if workers is None:  # one process per GPU
@@ -328,10 +328,10 @@ def make_trainer(dataset: Dataset, samples: Samples, options: TrainOptions, seed
     return Trainer(dataset, samples, _model(dataset, options, seed), work, chosen, seed)
 
 
-def _model(data: Dataset, settings: TrainOptions, seed: int) -> nn.Module:
-    assert settings.model is not None
+def _model(data: Dataset, options: TrainOptions, seed: int) -> nn.Module:
+    assert options.model is not None
     torch_seed = int(stream(seed, Purpose.INITIAL_WEIGHTS).integers(2**63))
-    return models.build(settings.model, data.channels, data.classes, data.x_train.shape[1], torch_seed)
+    return models.build(options.model, data.channels, data.classes, data.x_train.shape[1], torch_seed)
 
 
 class _Run:
@@ -342,20 +342,20 @@ class _Run:
         link: Link | None,
         scenario: Scenario | None,
         data: FederatedData,
-        settings: TrainOptions,
+        options: TrainOptions,
         seed: int,
         checkpoint: Path | None,
     ) -> None:
         self.link = link
         self.scenario = scenario
         self.data = data
-        self.settings = settings
+        self.options = options
         self.seed = seed
         self.checkpoint = checkpoint
         self.evaluation = evaluation_set(
-            data.dataset, data.samples, settings.test_images, settings.probe_images, seed
+            data.dataset, data.samples, options.test_images, options.probe_images, seed
         )
-        flat = FlatModel(_model(data.dataset, settings, seed))
+        flat = FlatModel(_model(data.dataset, options, seed))
         self.state = flat.read()
         self.sizes = flat.sizes
         self.round = 0
@@ -366,7 +366,7 @@ class _Run:
         self.status = "done"
         # A run can only be resumed with the same values.
         self.config = {
-            **asdict(settings),
+            **asdict(options),
             "seed": seed,
             "scheme": scheme_name(link),
             "dataset": data.source.name,
@@ -377,7 +377,7 @@ class _Run:
 
     @property
     def done(self) -> bool:
-        return self.round >= self.settings.rounds
+        return self.round >= self.options.rounds
 
     @property
     def devices(self) -> int:
@@ -392,7 +392,7 @@ class _Run:
 
     def go(self, workers: int, on_round: OnRound) -> None:
         data = self.data.dataset if workers == 1 else self.data.dataset.in_shared_memory()
-        make = partial(make_trainer, data, self.data.samples, self.settings, self.seed)
+        make = partial(make_trainer, data, self.data.samples, self.options, self.seed)
         with Pool(make, workers, self.devices, self.state.size) as pool:
             began = time.perf_counter() - self.seconds
             if self.round == 0 and not self.history:
@@ -402,7 +402,7 @@ class _Run:
                     self._redraw()
                     self._round(pool)
                     self.seconds = time.perf_counter() - began
-                    if self.round % self.settings.evaluate_every == 0 or self.done:
+                    if self.round % self.options.evaluate_every == 0 or self.done:
                         self._evaluate(pool)
                         self.seconds = time.perf_counter() - began
                         self._save()
@@ -415,7 +415,7 @@ class _Run:
         link = self.link
         chosen = np.full(self.devices, True) if link is None else link.selected
         self.round += 1
-        if not chosen.any():  # the global model stays as it is
+        if not chosen.any():  # the global model does not change
             self.since.append((nan, nan, nan))
             return
         updates, losses = pool.updates(self.state, self.round, np.flatnonzero(chosen).tolist())
@@ -428,7 +428,7 @@ class _Run:
                     updates,
                     self.sizes,
                     link,
-                    self.settings.link,
+                    self.options.link,
                     stream(self.seed, Purpose.NOISE, self.round),
                     stream(self.seed, Purpose.CHANNEL_ERROR, self.round),
                 )
@@ -438,7 +438,7 @@ class _Run:
 
     def _redraw(self) -> None:
         """Draw new devices if it is time, and repeat the design from the last layout."""
-        every = self.settings.redraw_every
+        every = self.options.redraw_every
         period = 0 if every is None else self.round // every
         if period == self.period:
             return
@@ -498,9 +498,9 @@ class _Run:
         self.state = saved.state
         self.seconds = saved.seconds
         self.history = [Record(**record) for record in saved.history]
-        if self.settings.redraw_every is not None:
+        if self.options.redraw_every is not None:
             # A design depends on the layout of the one before: repeat all draws.
-            for start in range(0, saved.round, self.settings.redraw_every):
+            for start in range(0, saved.round, self.options.redraw_every):
                 self.round = start
                 self._redraw()
         self.round = saved.round

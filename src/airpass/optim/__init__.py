@@ -1,1 +1,1 @@
-"""Optimisation on the complex sphere and along lines; knows nothing of radio."""
+"""Optimisation on the complex sphere, and semidefinite programs; independent of the radio model."""

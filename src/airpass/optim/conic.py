@@ -8,9 +8,9 @@ solved in its dual form, which has one variable per column instead of n^2,
 
     maximise   sum_k y_k + v   subject to   C - sum_k y_k h_k h_k^H - v I >= 0,  0 <= y_k <= p_k,
 
-over SCS's own complex cone (a real embedding would be twice the size); X is the multiplier of
-the matrix inequality. A solver object keeps its factorisation, so that a sequence of problems
-that differ in C and in finite p_k alone costs a warm start each.
+over SCS's complex cone (a real embedding would be twice the size); X is the multiplier of
+the matrix inequality. A solver object keeps its factorisation, so that in a sequence of problems
+that differ only in C and in finite p_k each solve is a warm start.
 """
 
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ class LiftedSolution:
     matrix: Complex  # X
     multipliers: Real  # y_k
     feasible: bool  # false if no X meets the hard constraints
-    accurate: bool  # false if the solver stopped short of its tolerance
+    accurate: bool  # false if the solver did not reach its tolerance
 
 
 class LiftedProgram:
     """The program for given columns h_k; which penalties are infinite is fixed."""
 
     def __init__(self, columns: Complex, hard: bool = False, tolerance: float = 1e-8) -> None:
-        # Not above: a tenth of a second that most designs need not wait.
+        # Imported here: it takes 0.1 s and most designs do not need it.
         import scs
         from scipy import sparse
 
@@ -68,8 +68,8 @@ class LiftedProgram:
         result = self._solver.solve(warm_start=self._warm)
         status = result["info"]["status"]
         if "unbounded" in status or "infeasible" in status:
-            # The dual grows without bound: no matrix meets the hard constraints. What SCS
-            # holds now is a ray, of no use as a start.
+            # The dual is unbounded: no matrix meets the hard constraints. The current iterate is a ray
+            # and cannot be used as a warm start.
             self._warm = False
             empty = np.full((self._size, self._size), np.nan, dtype=np.complex128)
             return LiftedSolution(empty, np.maximum(result["x"][:-1], 0.0), False, "inaccurate" not in status)
@@ -83,7 +83,7 @@ class LiftedProgram:
 
 
 def _pack(matrix: Complex) -> Real:
-    """A Hermitian matrix as SCS wants it: lower triangle by columns, off-diagonal parts times √2."""
+    """A Hermitian matrix in SCS's format: lower triangle by columns, off-diagonal parts times √2."""
     size = matrix.shape[0]
     packed = np.empty(size * size)
     at = 0

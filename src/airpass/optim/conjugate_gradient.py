@@ -3,9 +3,9 @@
 It minimises f(z_1(m), ..., z_K(m)) over ||m|| = 1, where z_k = |h_k^H m|^2, the h_k are the
 columns of an n x K matrix, and f is one of `airpass.optim.objectives`.
 
-A direction d costs one product b = H^H d; after that every trial step of the line search is
-O(K), as |h_k^H(m + t d)|^2 is a parabola in t, and the projections of the accepted point
-are a + t b. So an iteration is one product with H^H, one with H, and O(K) per trial.
+A direction d costs one product b = H^H d. Every trial step of the line search is then O(K), because
+|h_k^H(m + t d)|^2 is a parabola in t, and the projections of the accepted point are a + t b. An
+iteration is therefore one product with H^H, one with H, and O(K) per trial.
 """
 
 from typing import NamedTuple
@@ -29,15 +29,15 @@ from airpass.optim.projections import (
 # Values of `Minimum.status`.
 CONVERGED = 0
 ITERATION_LIMIT = 1
-NO_DESCENT = 2  # no step along the steepest descent improves: a minimum to rounding
+NO_DESCENT = 2  # no step along the steepest descent decreases the objective: minimum up to rounding
 
 
 class Limits(NamedTuple):
     """First step and stopping rule."""
 
-    first_step: float  # tried first, and again after a restart
+    first_step: float  # first trial step, also after a restart
     max_iterations: int
-    tolerance: float  # relative decrease; two smaller ones in a row end the run
+    tolerance: float  # relative decrease; stop after two consecutive smaller decreases
 
 
 class Minimum(NamedTuple):
@@ -120,7 +120,7 @@ def _negative(vector: Complex, out: Complex) -> None:
 
 @kernel
 def _shrink(step: float, length_square: float) -> float:
-    """1/||m + t d||^2, which is exactly this because the direction is tangent."""
+    """1/||m + t d||^2; exact because the direction is tangent."""
     return 1.0 / (1.0 + step * step * length_square)
 
 
@@ -150,7 +150,7 @@ def _value_at(workspace: Workspace, objective: Objective, step: float, shrink: f
     size = block_size(objective, w.scores.size)
     for start in range(0, w.scores.size, size):
         stop = min(start + size, w.scores.size)
-        # Scores and terms of a block are not needed later: every block uses the same entries.
+        # Scores and terms of a block are not needed later, so all blocks share the same entries.
         trial = part(w.trial, 0, stop - start)
         _scores_at(
             part(w.scores, start, stop),

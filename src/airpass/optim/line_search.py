@@ -1,16 +1,16 @@
-"""Armijo backtracking: the rules, apart from the function that is searched along.
+"""Rules of Armijo backtracking, independent of the objective.
 
-A search tries a step, asks `sufficient_decrease`, and if refused tries `next_trial`. The
-step that was taken seeds the next search through `first_trial`.
+A search evaluates a step and checks it by `sufficient_decrease`. If it is rejected, `next_trial` gives the
+next step. `first_trial` gives the first step of the next search from the step taken.
 """
 
 from airpass.kernels.jit import kernel
 
-ARMIJO = 1e-4  # fraction of the linear prediction that counts as enough; Nocedal & Wright, sec. 3.1
-SHORTEST_CUT = 0.1  # a trial is cut to between a tenth ...
-LONGEST_CUT = 0.5  # ... and a half of the one before
-GROWTH = 2.0  # how much longer than the last step the next search may start
-MAX_TRIALS = 60  # 0.5**60 is below the spacing of floats: the direction is hopeless
+ARMIJO = 1e-4  # required fraction of the predicted decrease; Nocedal & Wright, sec. 3.1
+SHORTEST_CUT = 0.1  # smallest factor by which a trial step is cut
+LONGEST_CUT = 0.5  # largest factor by which a trial step is cut
+GROWTH = 2.0  # first step of a search over the last step taken
+MAX_TRIALS = 60  # 0.5**60 is below the spacing of floats: no descent along this direction
 
 
 @kernel
@@ -23,7 +23,7 @@ def sufficient_decrease(old: float, new: float, step: float, slope: float) -> bo
 def next_trial(old: float, new: float, step: float, slope: float) -> float:
     """The minimiser of the parabola through f(0), f'(0) and f(step), kept within bounds."""
     curvature = new - old - step * slope
-    if not curvature > 0.0:  # not a number, too: the trial overflowed
+    if not curvature > 0.0:  # also true for NaN, if the trial overflowed
         return LONGEST_CUT * step
     parabola = -0.5 * slope * step * step / curvature
     return min(max(parabola, SHORTEST_CUT * step), LONGEST_CUT * step)
@@ -31,5 +31,5 @@ def next_trial(old: float, new: float, step: float, slope: float) -> float:
 
 @kernel
 def first_trial(taken: float) -> float:
-    """Where the next search starts after a search that took the step `taken`."""
+    """First step of the next search after a search that took the step `taken`."""
     return GROWTH * taken

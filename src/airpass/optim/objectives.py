@@ -7,7 +7,7 @@
 `Saturating` is the surrogate of HRMC, eqs. (33)-(35). With floor = 1 each term of `Hill` falls
 from 1 (z = 0) through 1/2 (z = 1) to 0: a smooth count of the scores below one, exact in the limit
 of large p, without exponentials. With floor = 0 the weakest score dominates: F^(-1/p) tends to the
-least z_k at any scale.
+smallest z_k at any scale.
 """
 
 import math
@@ -21,8 +21,6 @@ from airpass.kernels.blocks import BLOCK, part
 from airpass.kernels.jit import kernel
 from airpass.kernels.math import exp, log
 from airpass.kernels.sums import lane_min, lane_sum
-
-MOST_DOUBLINGS = 6
 
 
 class Saturating(NamedTuple):
@@ -143,7 +141,7 @@ def evaluate(objective: Objective, start: int, scores: Real, slopes: Real, terms
     scores
         z_k of the block.
     slopes
-        Output: the derivative in every z_k; same shape.
+        Output: the derivative with respect to every z_k; same shape.
     terms
         Scratch array of the same shape.
 

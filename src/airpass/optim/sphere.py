@@ -1,8 +1,8 @@
 """The complex unit sphere {m in C^n : ||m|| = 1} as a Riemannian manifold.
 
 The metric is the real inner product Re(x^H y). With gradients in the Wirtinger convention
-(derivative in m*, half the real gradient), the rate of change of f along a tangent vector
-d is 2 Re(d^H grad f): `slope` is the one place that says so.
+(derivative with respect to m*, half the real gradient), the rate of change of f along a tangent vector
+d is 2 Re(d^H grad f). `slope` implements this.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Everything a design is given: receiver, radio, devices and weights."""
+"""Input of a design: receiver, radio, devices and weights."""
 
 from airpass.scenario.devices import DeviceDraw, Devices
 from airpass.scenario.radio import Radio

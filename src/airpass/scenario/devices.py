@@ -46,7 +46,7 @@ class DeviceDraw:
         Parameters
         ----------
         indices
-            Number of a further, independent draw under the same seed.
+            Indices of the draw under the same seed; each gives an independent one.
 
         Returns
         -------

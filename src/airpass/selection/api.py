@@ -28,9 +28,9 @@ class Selection(Link):
     method
         The method with its options.
     status
-        "done", or what went wrong.
+        "done", or a description of the problem.
     work
-        Counts of what the method did, such as iterations.
+        Operation counts, such as iterations.
     seconds
         Duration of the search.
     seed
@@ -135,7 +135,7 @@ def _budget(
 
 
 def checked_channels(channels: Any, label: str = "channels") -> Complex:
-    """`channels` as a complex (M, K) array, or an error that says what is wrong with it."""
+    """`channels` as a complex array of shape (M, K), after validation."""
     try:
         values = np.asarray(channels)
     except ValueError:
@@ -152,15 +152,17 @@ def checked_channels(channels: Any, label: str = "channels") -> Complex:
         raise InvalidInput(f"{label}[{m}, {k}] = {values[m, k]}: all entries must be finite")
     empty = np.flatnonzero(~values.any(axis=1))
     if empty.size:
-        raise InvalidInput(f"{label} row {empty[0]} is all zeros: remove the receive chain that hears nobody")
+        raise InvalidInput(
+            f"{label} row {empty[0]} is all zeros: remove the receive chain, which receives no signal"
+        )
     empty = np.flatnonzero(~values.any(axis=0))
     if empty.size:
-        raise InvalidInput(f"{label} column {empty[0]} is all zeros: remove the device that is not heard")
+        raise InvalidInput(f"{label} column {empty[0]} is all zeros: remove the device, which has no channel")
     return np.ascontiguousarray(values, dtype=np.complex128)
 
 
 def checked_weights(weights: Any, count: int, label: str = "weights") -> Real:
-    """`weights` as K positive numbers; 1/K each when not given."""
+    """`weights` as K positive numbers, after validation; 1/K each if not given."""
     if weights is None:
         return np.full(count, 1.0 / count)
     try:

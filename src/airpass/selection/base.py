@@ -1,6 +1,6 @@
 """Interface of selection methods: find a beam for given effective channels.
 
-The selected devices follow from the beam by eq. (29), in one place, for every method.
+The selected devices follow from the beam by eq. (29).
 """
 
 from abc import ABC, abstractmethod
@@ -18,7 +18,7 @@ class BeamSearch:
     """Result of a search."""
 
     beam: Complex  # unit norm, shape (M,)
-    status: str = "done"  # or what went wrong, in words
+    status: str = "done"  # or a description of the problem
     work: Mapping[str, int] = field(default_factory=dict)  # counts (iterations, solves), for diagnosis
 
 
@@ -46,7 +46,7 @@ class SelectionMethod(Method, ABC):
 
 
 def dominant_eigenvector(effective: Complex) -> Complex:
-    """Unit eigenvector of sum_k Q_k for its largest eigenvalue, the usual start of a search."""
+    """Unit eigenvector of sum_k Q_k for its largest eigenvalue, the default start of a search."""
     _, vectors = np.linalg.eigh(effective @ effective.conj().T)
     start: Complex = np.ascontiguousarray(vectors[:, -1])
     return start

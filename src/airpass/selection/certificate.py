@@ -24,7 +24,7 @@ from airpass.optim.conic import LiftedProgram
 from airpass.selection.api import checked_channels, checked_weights, select
 from airpass.selection.hrmc import Hrmc
 
-ROUNDING = 1e-9  # relative slack for the eigenvalue's own rounding
+ROUNDING = 1e-9  # relative rounding error of the eigenvalue
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,9 +38,9 @@ class Certificate:
 
 @dataclass(frozen=True, eq=False)
 class SetCheck:
-    """Whether one beam serves a set of devices: "feasible", "infeasible" or "undecided"."""
+    """Result of checking whether one beam serves a set of devices."""
 
-    verdict: str
+    verdict: str  # "feasible", "infeasible" or "undecided"
     beam: Complex | None  # serves all of them; None unless feasible
     multipliers: Real | None  # sum of y exceeds lambda_max; None unless infeasible
 
@@ -100,7 +100,7 @@ def parse_set(text: str, count: int) -> list[int]:
     try:
         devices = [int(part) for part in text.split(",")]
     except ValueError:
-        raise InvalidInput(f"set = {text!r}: must be device numbers with commas between, as 0,3,7") from None
+        raise InvalidInput(f"set = {text!r}: must be device numbers with commas, such as 0,3,7") from None
     bad = [k for k in devices if not 0 <= k < count]
     if bad or len(set(devices)) != len(devices):
         raise InvalidInput(f"set = {text!r}: must be different numbers from 0 to {count - 1}")

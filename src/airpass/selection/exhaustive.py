@@ -2,8 +2,8 @@
 
 A subset is feasible if some beam gives all its devices a score of at least one. For two devices
 the best beam has a closed form, which rules out most subsets; for the others the weakest score
-is maximised from several starts. The search over subsets is complete; that over beams is as
-good as its starts, which for a dozen devices on a handful of chains is very good.
+is maximised from several starts. The search over subsets is exhaustive; the search over beams is a
+multi-start local search, reliable for about a dozen devices.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ def pair_margin(first: Complex, second: Complex) -> float:
     """max over unit m of min(|h_1^H m|^2, |h_2^H m|^2).
 
     With a = ||h_1||^2 <= b = ||h_2||^2 and c = |h_1^H h_2|: if c >= a, the beam matched to h_1
-    already serves h_2 better, and a is the answer. Otherwise the best beam gives both the same
+    gives h_2 a larger score, and the maximum is a. Otherwise the best beam gives both the same
     score, (a b - c^2)/(a + b - 2 c).
     """
     a = float(np.sum(np.abs(first) ** 2))
@@ -59,7 +59,7 @@ def best_beam(columns_re: Real, columns_im: Real, starts: Complex, iterations: i
 
 
 def _clashes(effective: Complex, able: list[int]) -> set[tuple[int, int]]:
-    """Pairs that no beam serves."""
+    """Pairs of devices that cannot be selected together."""
     columns = [np.ascontiguousarray(effective[:, k]) for k in range(effective.shape[1])]
     return {(i, j) for i, j in combinations(able, 2) if pair_margin(columns[i], columns[j]) < 1.0}
 
@@ -70,7 +70,7 @@ class Exhaustive(SelectionMethod):
 
     name = "exhaustive"
 
-    starts: int = 24  # beams that each subset is tried from, besides its dominant eigenvector
+    starts: int = 24  # random starts for each subset, in addition to its dominant eigenvector
     iterations: int = 200  # conjugate-gradient iterations at each of three temperatures
 
     def __post_init__(self) -> None:
@@ -78,7 +78,7 @@ class Exhaustive(SelectionMethod):
         checks.whole("iterations", self.iterations, 1)
 
     def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
-        """The largest feasible subset; among those of its size, the one with the most margin."""
+        """The largest feasible subset; among those of equal size, the one with the largest weakest score."""
         size, count = effective.shape
         if count > MOST_DEVICES:
             raise InvalidInput(f"method = 'exhaustive' with {count} devices: takes at most {MOST_DEVICES}")

@@ -1,15 +1,15 @@
 """HRMC, Algorithm 1: homotopy-Riemannian margin consolidation.
 
-It looks for the beam m on the complex unit sphere under which most devices are feasible,
+It searches the complex unit sphere for the beam m with the most feasible devices,
 z_k(m) = |h_k^H m|^2 >= 1 with h_k = sqrt(Gamma) g_k/phi_k (eqs. 28-31), in two stages: a
 smooth count of the infeasible devices is minimised while it is sharpened (eqs. 33-41), then
-the weakest score among the devices that are feasible, or nearly, is raised (eqs. 42-46).
+the weakest score among the feasible and nearly feasible devices is maximised (eqs. 42-46).
 
 | paper                  | here                                          |
 |------------------------|-----------------------------------------------|
 | beta, kappa_beta, beta_max | `sharpness`, `sharpness_growth`, `sharpness_max` |
 | mu, kappa_mu, mu_min   | `level`, `level_shrink`, `level_min`          |
-| w_k, eps_w             | `reweights`, `reweight_floor`                 |
+| w_k, eps_w             | `weights` (set by `reweights`), `reweight_floor` |
 | delta, tau_m           | `margin`, `margin_temperature`                |
 | m-bar, S-bar           | `searched`, counted by `searched_count`       |
 """
@@ -31,13 +31,13 @@ from airpass.optim.objectives import Saturating, Softmin
 from airpass.optim.schedules import grow, shrink
 from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector, random_beams
 
-# The surrogate and its gradient are sums over the devices: beyond this K, a first step that is not shortened
-# in proportion to 1/K is cut back at the start of every stage.
+# The surrogate and its gradient are sums over the devices. Above this K the first step is scaled by 1/K;
+# otherwise every stage begins with backtracking.
 LARGE_K = 1_000
 
 
 class Parameters(NamedTuple):
-    """The options as the kernel takes them; see `Hrmc`."""
+    """Kernel arguments; see `Hrmc`."""
 
     sharpness: float
     sharpness_growth: float
@@ -68,7 +68,7 @@ def _algorithm_1(
 ) -> tuple[Complex, int, float, int, int, int]:
     """Algorithm 1 from one start: beam, count, weakest score; stages, iterations, evaluations."""
     searched = start.copy()  # line 1
-    sharpness, level = parameters.sharpness, parameters.level
+    sharpness, level = parameters.sharpness, parameters.level  # line 2
     weights = np.ones(columns_re.shape[1])  # line 3
     workspace = cg.new_workspace(columns_re.shape[1])
     cg.load_point(workspace, columns_re, columns_im, searched)
@@ -86,10 +86,11 @@ def _algorithm_1(
         stages += 1
         iterations += found.iterations
         evaluations += found.evaluations
-        # Loaded again: the workspace may be a step behind, and accumulates rounding errors along a descent.
+        # Recomputed: the workspace may be a step behind, and accumulates rounding errors along a descent.
         cg.load_point(workspace, columns_re, columns_im, searched)
         count, weakest = rank(workspace.scores)
-        # line 8: the surrogate is at its sharpest and the feasible set has settled.
+        # Line 8, evaluated before lines 6 and 7, which do not affect the result of the last stage: the
+        # surrogate is at its sharpest, and the feasible set no longer changes.
         if sharpness == parameters.sharpness_max and level == parameters.level_min:
             settled = abs(weakest - previous_weakest) <= 1e-3 * abs(weakest)
             if count == previous_count and settled:
@@ -110,10 +111,12 @@ def _algorithm_1(
         for j in range(active.size):
             active_re[i, j] = columns_re[i, active[j]]
             active_im[i, j] = columns_im[i, active[j]]
-    # The temperature is meant for scores about one; far above, it grows with the weakest of them.
+    # The temperature suits scores near 1; for larger scores it is scaled by the weakest score.
     scale = max(1.0, np.min(scores[active]))
-    margin = Softmin(parameters.margin_temperature * scale)
-    found = cg.minimise(active_re, active_im, margin, searched, parameters.consolidation)  # line 12
+    margin_objective = Softmin(parameters.margin_temperature * scale)
+    found = cg.minimise(  # line 12
+        active_re, active_im, margin_objective, searched, parameters.consolidation
+    )
     consolidated = found.point
     iterations += found.iterations
     evaluations += found.evaluations
@@ -127,26 +130,26 @@ def _algorithm_1(
 class Hrmc(SelectionMethod):
     """Algorithm 1: smooth count on the complex sphere, then margin consolidation.
 
-    Sources: P is section VI-A of the paper; "ours" is measured in docs/tuning.md.
+    Sources: P is section VI-A of the paper; others are not from the paper, see docs/tuning.md.
     """
 
     name = "hrmc"
 
     sharpness: float = 10.0  # beta at the start; P
-    sharpness_growth: float = 10.0  # kappa_beta; ours
+    sharpness_growth: float = 10.0  # kappa_beta
     sharpness_max: float = 100.0  # beta_max; P
     level: float = 0.08  # mu at the start; P
-    level_shrink: float = 1.1  # kappa_mu; ours
+    level_shrink: float = 1.1  # kappa_mu
     level_min: float = 0.01  # mu_min; P
-    reweight_floor: float = 0.1  # eps_w; ours
-    margin: float = 0.3  # delta; ours
+    reweight_floor: float = 0.1  # eps_w
+    margin: float = 0.3  # delta
     margin_temperature: float = 0.01  # tau_m; P
     initial_step: float = 3e-2  # P
-    stage_iterations: int = 100  # conjugate-gradient iterations a stage; ours
-    max_stages: int = 40  # homotopy steps; ours
-    tolerance: float = 1e-6  # relative decrease that ends a stage; ours
+    stage_iterations: int = 100  # conjugate-gradient iterations per stage
+    max_stages: int = 40  # homotopy steps
+    tolerance: float = 1e-6  # relative decrease that ends a stage
     starts: int = 1  # the eigenvector, then random beams; the paper has one
-    threads: int = threads_field(1)  # that share the starts
+    threads: int = threads_field(1)  # threads over which the starts are distributed
 
     def __post_init__(self) -> None:
         for name in ("sharpness", "level", "level_min", "reweight_floor", "margin_temperature"):
@@ -164,7 +167,7 @@ class Hrmc(SelectionMethod):
         checks.whole("threads", self.threads, 1)
 
     def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
-        """Algorithm 1 from every start; the beam with most devices, then the best weakest score."""
+        """Algorithm 1 from every start; the beam with the most devices, then the largest weakest score."""
         columns_re = np.ascontiguousarray(effective.real)
         columns_im = np.ascontiguousarray(effective.imag)
         step_scale = min(1.0, LARGE_K / effective.shape[1])

@@ -1,13 +1,13 @@
-"""`hrmc+`: the selection half of `airpass-plus`, for channels that cannot be moved.
+"""`hrmc+`: the selection part of `airpass-plus`, for fixed channels.
 
-As HRMC it sharpens a smooth count of the devices that fall short, on the complex sphere; but
-with Hill functions (`airpass.optim.objectives`), which need no exponentials, and with a second stage
-that lets devices in: the selected ones and the best of the others are wanted together, the
-weakest score among them is raised, and if all meet the threshold the next one is tried.
+Like HRMC, it minimises a smooth count of infeasible devices on the complex sphere while the count is
+sharpened, but with Hill functions (`airpass.optim.objectives`), which need no exponentials. A second stage
+adds devices: it raises the weakest score among the selected devices and the best of the others, and
+continues with the next device if all of these meet the threshold.
 
-The first start is the dominant eigenvector with all devices counting the same. Later ones are
-random beams, and first follow counts in which devices weigh more or less by chance: beams alone
-lead back to the same few places.
+The first start is the dominant eigenvector, with equal weights of all devices. Later starts are random
+beams. In their first stages devices have random weights; random beams alone converge to the same few
+optima.
 """
 
 from dataclasses import dataclass
@@ -27,8 +27,8 @@ from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenve
 ANNEAL = (0, 1, 2, 3, 4)  # log2 of the powers p of the smooth count
 GROW = (1, 3, 5)  # log2 of the powers p that raise the weakest score
 WEIGHTED = 3  # number of first stages that use the devices' random weights
-# Of the conjugate gradients of a stage. The first step is longer than HRMC's: the parabola of the first cut
-# finds the scale.
+# Limits of the conjugate gradients of a stage. The first step is longer than that of HRMC: the first
+# interpolation step finds the scale.
 LIMITS = cg.Limits(first_step=1.0, max_iterations=100, tolerance=1e-5)
 
 
@@ -46,7 +46,7 @@ def _best_outside(scores: Real) -> int:
 def _anneal(
     columns_re: Real, columns_im: Real, start: Complex, random_weights: Real
 ) -> tuple[Complex, int, int]:
-    """The smooth count at rising powers: beam, conjugate-gradient iterations, evaluations."""
+    """The smooth count at increasing powers: beam, conjugate-gradient iterations, evaluations."""
     iterations = 0
     evaluations = 0
     equal = np.ones(columns_re.shape[1])
@@ -96,7 +96,7 @@ def _grow(columns_re: Real, columns_im: Real, start: Complex) -> tuple[Complex, 
 
 
 def regrow(effective: Complex, beam: Complex) -> Complex:
-    """A beam that selects at least as many devices as `beam`, where channels have changed a little."""
+    """A beam that selects at least as many devices as `beam`, for slightly changed channels."""
     columns_re = np.ascontiguousarray(effective.real)
     columns_im = np.ascontiguousarray(effective.imag)
     return _grow(columns_re, columns_im, np.ascontiguousarray(beam))[0]
@@ -106,7 +106,7 @@ def regrow(effective: Complex, beam: Complex) -> Complex:
 class HrmcPlus(SelectionMethod):
     """Smooth count by Hill functions, then one more device at a time; 16 starts.
 
-    All ours, measured in docs/airpass-plus.md.
+    Not from the paper, see docs/airpass-plus.md.
     """
 
     name = "hrmc+"
@@ -119,7 +119,7 @@ class HrmcPlus(SelectionMethod):
         checks.at_least("spread", self.spread, 0.0)
 
     def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
-        """The beam with most devices, then the best weakest score, of all starts."""
+        """The beam with the most devices, then the largest weakest score, of all starts."""
         chains, devices = effective.shape
         columns_re = np.ascontiguousarray(effective.real)
         columns_im = np.ascontiguousarray(effective.imag)

@@ -1,9 +1,8 @@
 """Matching pursuit: devices are scheduled one by one and never reconsidered.
 
 A reconstruction. The paper compares with Bereyhi et al., "Device Scheduling in Over-the-Air
-Federated Learning via Matching Pursuit", IEEE Trans. Signal Process., 2023; what is taken from
-it is the principle (sequential support updates, irreversible decisions, cost O(K^2 M^2)), not
-its listing.
+Federated Learning via Matching Pursuit", IEEE Trans. Signal Process., 2023. Only the principle is taken
+from it: sequential support updates, irreversible decisions, cost O(K^2 M^2).
 
 Forward (`mp`): start from the strongest device with the beam matched to it. Take the device
 with the largest score under the current beam, refit the beam to the enlarged set by
@@ -135,7 +134,7 @@ def _parts(effective: Complex) -> tuple[Complex, Real, Real]:
 class Mp(SelectionMethod):
     """Forward matching pursuit, a reconstruction (after Bereyhi et al., 2023).
 
-    The options are ours; docs/baselines.md has the measurements.
+    The options are not from the paper; docs/baselines.md has the measurements.
     """
 
     name = "mp"

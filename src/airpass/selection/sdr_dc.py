@@ -11,7 +11,7 @@ convex functions:
     rank X = 1     if and only if   tr X - ||X||_2 = 0
 
 1. *Sparsity.* For c = 0, 1, ...: linearise the two concave parts at the current point, solve the
-   semidefinite program, repeat; leave when the objective is zero and X of rank one. Devices are
+   semidefinite program, repeat; stop when the objective is zero and X has rank one. Devices are
    then ordered by x.
 2. *Feasibility.* The largest n such that the first n devices in that order fit one beam, found by
    minimising tr X - ||X||_2 subject to z_k(X) >= 1 for those n. The original tries n = K, K-1,
@@ -33,12 +33,12 @@ from airpass.optim.conic import LiftedProgram
 from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector
 
 SEARCHES = ("bisection", "linear")
-# The constraint z >= 1 is asked with this much to spare, so that rounding does not undo it.
+# The constraint z >= 1 is tightened by this amount, so that it holds in spite of rounding.
 GUARD = 1e-6
 
 
 class _Run:
-    """One search: its clock, its best beam so far, and its tally of solves."""
+    """State of a search: time limit, best beam so far, number of solves."""
 
     def __init__(self, effective: Complex, options: "SdrDc", report: Report) -> None:
         self.effective = effective
@@ -53,7 +53,7 @@ class _Run:
         self.best = dominant_eigenvector(effective)
 
     def offer(self, beam: Complex) -> None:
-        """Keep `beam` if it selects more devices than the best so far, or the same with more margin."""
+        """Keep `beam` if it ranks above the best so far: more devices, then a larger weakest score."""
         if rank(scores(beam, self.effective)) > rank(scores(self.best, self.effective)):
             self.best = beam
 
@@ -82,7 +82,7 @@ def _leading(matrix: Complex) -> tuple[Complex, float]:
 
 
 def sparsity_order(run: _Run) -> Real:
-    """Stage 1: the x_k, small for devices that fit together."""
+    """Stage 1: the x_k, small for devices that one beam can serve together."""
     effective, options = run.effective, run.options
     size, count = effective.shape
     program = run.program(effective, tolerance=options.solver_tolerance)
@@ -140,18 +140,18 @@ def fit_together(run: _Run, devices: NDArray[np.intp]) -> bool:
 class SdrDc(SelectionMethod):
     """Semidefinite lifting with differences of convex functions (Yang et al., 2020).
 
-    Tolerances follow the reference method; "ours" where it has none.
+    Tolerances follow the reference method; `solver_tolerance` and `time_limit_s` are not part of it.
     """
 
     name = "sdr-dc"
     program: ClassVar[type[LiftedProgram]] = LiftedProgram  # solves the semidefinite programs
 
-    objective_tolerance: float = 1e-6  # what counts as zero; the solver resolves no less
+    objective_tolerance: float = 1e-6  # values below this count as zero; limited by solver accuracy
     change_tolerance: float = 1e-6  # relative change that ends the iteration
     max_iterations: int = 50  # linearisations for one c, or one n
     size_search: str = "bisection"  # over n; "linear" is the original, from K downwards
-    solver_tolerance: float = 1e-8  # of the conic solver; ours
-    time_limit_s: float | None = None  # return the best so far after this; ours
+    solver_tolerance: float = 1e-8  # of the conic solver
+    time_limit_s: float | None = None  # return the best so far after this time
 
     def __post_init__(self) -> None:
         for name in ("objective_tolerance", "change_tolerance", "solver_tolerance"):

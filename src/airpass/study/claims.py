@@ -6,7 +6,7 @@ side, does not hold if it is on the other side, and is not decided otherwise, or
 trials. A claim of several parts holds if all parts hold, and does not hold if one does not. Where the
 paper uses words ("close", "slightly"), the limits are chosen here and given in the text.
 
-The claims are about the paper's own method. The same tests are applied to `airpass-plus`, compared with
+The claims are about the paper's method. The same tests are applied to `airpass-plus`, compared with
 the best design of the array of M x N antennas.
 """
 
@@ -28,7 +28,7 @@ SLIGHTLY_POINTS = 2.0  # "slightly" better
 MARGINAL_DEVICES = 2.0  # "marginally" more devices
 TOGETHER_DEVICES = 1.0  # schemes "meet"
 HEAVIER = 100.0  # ratio of times: "far heavier"
-PAPERS_OWN, BEYOND = "airpass", "airpass-plus"
+PAPER_METHOD, PLUS_METHOD = "airpass", "airpass-plus"
 
 Rows = Mapping[str, Sequence[Row]]  # by figure
 
@@ -92,7 +92,7 @@ def above(found: Mean, limit: float = 0.0) -> str:
         return OPEN
     if found.value - found.half_width > limit:
         return HOLDS
-    # Without any spread, equal is not above.
+    # With zero spread, equality counts as not above.
     return FAILS if found.value + found.half_width <= limit else OPEN
 
 
@@ -136,7 +136,7 @@ def _data(rows: Rows, mnist: str, cifar: str) -> Iterator[tuple[Sequence[Row], s
 
 def _array(subject: str) -> str:
     """The array of M x N antennas that a scheme is compared with."""
-    return "mimo-mn-plus" if subject == BEYOND else "mimo-mn"
+    return "mimo-mn-plus" if subject == PLUS_METHOD else "mimo-mn"
 
 
 def _c1(rows: Rows, subject: str) -> list[Part]:
@@ -273,7 +273,7 @@ def _c8(rows: Rows, subject: str) -> list[Part]:
         what = f"{display_name(subject)} above {display_name(other)}"
         parts += _leads(counts, what, subject, other, above)
     parts += [_gain_at_low_snr(counts, subject, other) for other in arrays]
-    if subject == PAPERS_OWN:
+    if subject == PAPER_METHOD:
         slow = "airpass-sdr-dc"
         what = f"{display_name(slow)} ahead by 0 to {MARGINAL_DEVICES:g} devices"
         parts += _leads(counts, what, slow, subject, lambda gap: between(gap, 0.0, MARGINAL_DEVICES))
@@ -356,12 +356,12 @@ def judge(rows: Rows) -> list[Verdict]:
         A verdict for each claim.
     """
     found = []
-    for subject in (PAPERS_OWN, BEYOND):
+    for subject in (PAPER_METHOD, PLUS_METHOD):
         for name, text, figures, for_both, test in CLAIMS:
             asked = [row.scheme for figure in figures for row in rows.get(figure, ())]
-            if not asked or (subject == BEYOND and not (for_both and subject in asked)):
+            if not asked or (subject == PLUS_METHOD and not (for_both and subject in asked)):
                 continue
-            mark = "+" if subject == BEYOND else ""
+            mark = "+" if subject == PLUS_METHOD else ""
             parts = tuple(test(rows, subject))
             found.append(Verdict(name + mark, text.format(display_name(subject)), figures, parts))
     return found

@@ -1,4 +1,4 @@
-"""`airpass demo`: the paper's small setting by every fast scheme, designed and trained, with a report."""
+"""`airpass demo`: design and train the paper's small set-up with all fast schemes, and write a report."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,6 @@ from airpass.scenario import Scenario
 from airpass.study.report import render_page
 
 DATASET = "mnist-mini"
-ROUNDS = 100
 SCHEMES = {
     FEDAVG: "ideal: all devices, no aggregation error",
     "airpass-plus": "joint search over devices, beam and antennas",

@@ -114,7 +114,7 @@ def stored(
 def run_sweep(
     sweep: Sweep, out: Path, executor: Executor, command: str, on_done: OnDone
 ) -> tuple[Outcome, Table]:
-    """Run a sweep of the user's own.
+    """Run a user-defined sweep.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ from airpass.study.store import Store
 from airpass.study.trial import Row, Trial, check, relabel, run
 
 ATTEMPTS = 3  # for a trial whose worker dies
-# Set before libraries are loaded, as they read it only then.
+# Set before the start of a process: libraries read these at import.
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
@@ -205,7 +205,7 @@ class DaskCluster:
             raise InvalidInput(f"dask = {address!r}: no scheduler answers ({error})") from None
 
     def __call__(self, trials: Sequence[Trial]) -> Results:
-        """Yield results as they arrive. Dask itself moves the trials of a lost worker to others."""
+        """Yield results as they arrive. Dask moves the trials of a lost worker to others."""
         futures = {
             self.client.submit(attempt, trial, key=f"airpass-{trial.key}", pure=False): trial
             for trial in trials

@@ -1,4 +1,4 @@
-"""Sweeps of the user's own, from a TOML file.
+"""User-defined sweeps, from a TOML file.
 
 name = "gap"
 schemes = ["airpass-plus", "mimo-mn"]     # with [train] also "fedavg"
@@ -26,6 +26,7 @@ from typing import Any
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.scenario import read_tables
+from airpass.scenario.devices import LISTS
 from airpass.study.trial import Trial
 
 KEYS = ("name", "schemes", "trials", "seed", "axis", "scenario", "train")
@@ -113,7 +114,7 @@ def _trial(
     scenario = _table("scenario", tables.get("scenario", {}))
     training = _table("train", tables["train"]) if "train" in tables else None
     devices = scenario["devices"] = _table("scenario.devices", scenario.get("devices", {}))
-    if not {"x_m", "y_m", "gain", "samples"} & set(devices):
+    if not set(LISTS) & set(devices):
         devices.setdefault("seed", seed)
     if field:
         first, *rest = field.split(".")

@@ -37,7 +37,7 @@ ROUND_METRICS = (
 
 @dataclass(frozen=True)
 class Row:
-    """One number."""
+    """One value of one metric."""
 
     figure: str
     scheme: str
@@ -53,7 +53,7 @@ class Row:
 
 @dataclass(frozen=True, repr=False)
 class Trial:
-    """What to compute, as plain data: it is sent to workers and stored with the rows.
+    """Description of a computation, as plain data: it is sent to workers and stored with the rows.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Trial:
 
     @cached_property
     def _files(self) -> dict[str, dict[str, str]]:
-        """SHA-256 of the user's own files that the trial reads: data sets and Python files."""
+        """SHA-256 of user-defined files that the trial reads: data sets and Python files."""
         digests = {}
         for text in _texts((self.method, self.training)):
             path = referenced_file(text) if is_reference(text) else Path(text)

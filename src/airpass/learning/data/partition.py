@@ -84,7 +84,7 @@ def partition(labels: NDArray[Any], devices: int, options: PartitionOptions, see
     Returns
     -------
     Samples
-        Sample indices, per device. No sample goes to two devices.
+        Sample indices, per device. No sample is assigned to two devices.
     """
     rng = stream(seed, Purpose.PARTITION)
     split = {"classes": _by_classes, "iid": _iid, "dirichlet": _dirichlet}[options.kind]

@@ -1,1 +1,1 @@
-"""Layers of networks that run faster on a processor than PyTorch's."""
+"""Network layers that are faster on a CPU than PyTorch's."""

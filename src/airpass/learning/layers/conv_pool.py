@@ -1,8 +1,8 @@
 """Convolution (3 x 3, same padding), 2 x 2 max-pooling and ReLU as one layer on the processor.
 
 One-channel images are convolved and pooled in registers. Images with channels in multiples of 16 are
-convolved by PyTorch; pooling and ReLU are one pass, and the backward pass visits only the places of the
-maxima. All other images go through PyTorch's layers.
+convolved by PyTorch; pooling and ReLU are one pass, and the backward pass processes only the positions of
+the maxima. All other images use PyTorch's layers.
 """
 
 from typing import Any, cast

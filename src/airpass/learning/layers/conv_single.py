@@ -1,8 +1,8 @@
-"""Fused convolution and pooling of one-channel images, and the gradient in weights and bias.
+"""Fused convolution and pooling of one-channel images, and the gradient with respect to weights and bias.
 
 Libraries write the full convolution of a one-channel image to memory and read it back to pool it. In the
 paper's MNIST network this takes longer than the much larger second convolution. Here a pooled entry is
-computed from its 4 x 4 patch in registers; only the entry and the place of its maximum are stored.
+computed from its 4 x 4 patch in registers; only the entry and the position of its maximum are stored.
 
 Arrays are (image, row, column, channel), images padded by one on every side.
 """
@@ -118,11 +118,11 @@ def _patch(emit: VectorCode, builder: Any, padded: Any, corner: Any, width: Any)
     return rows
 
 
-# A row of pooled entries at `y` from the four rows of the padded images at `x`, `width` long.
+# A row of pooled entries at offset `y` from four rows of the padded images at offset `x`, `width` long.
 _pooled_row = cast(
     Callable[[Single, int, int, Single, Single, Single, Places, int], None], intrinsic(_pooled_row_typing)
 )
-# Adds a row of the gradient at `y` to the ten sums: nine weights and the bias of LANES filters.
+# Adds a row of the gradient at offset `y` to the ten sums: nine weights and the bias of LANES filters.
 _gradient_row = cast(
     Callable[[Single, int, int, Single, Places, int, int, Single], None], intrinsic(_gradient_row_typing)
 )

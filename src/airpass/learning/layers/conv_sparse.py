@@ -1,7 +1,7 @@
 """The sparse gradient of convolution, max-pooling and ReLU.
 
-The gradient before pooling is zero except at the places of the maxima: a quarter of all, and fewer where
-ReLU is zero. Visiting only these takes half the time of a dense backward pass.
+The gradient before pooling is zero except at the maxima: at most a quarter of all entries, fewer where
+ReLU is zero. Processing only these takes half the time of a dense backward pass.
 """
 
 from collections.abc import Callable
@@ -127,9 +127,9 @@ def sparse_gradient(
     channels = row // 3
     width = (2 * columns + 2) * channels
     size = (2 * rows + 2) * width
-    room = rows * columns
-    offsets = np.empty(filters * room + 1, np.int32)
-    factors = np.empty(filters * room + 1, np.float32)
+    capacity = rows * columns
+    offsets = np.empty(filters * capacity + 1, np.int32)
+    factors = np.empty(filters * capacity + 1, np.float32)
     ends = np.empty(filters, np.int32)
     for n in range(images):
         _list_alive(gradient[n], places[n], width, channels, offsets, factors, ends)
@@ -137,7 +137,7 @@ def sparse_gradient(
             for j in range(columns):
                 _add_alive(gradient[n, i, j], places[n, i, j], to_bias)
         for c in range(filters):
-            first, last = c * room, ends[c]
+            first, last = c * capacity, ends[c]
             for r in range(3):
                 for t in range(0, row, RUN):
                     here = n * size + r * width + t

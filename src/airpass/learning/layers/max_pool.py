@@ -10,13 +10,13 @@ from airpass.core.types import Single
 from airpass.kernels.jit import kernel
 from airpass.kernels.simd import VectorCode
 
-Places: TypeAlias = NDArray[np.int32]  # place of a maximum in its window: 0 to 3, or DEAD
+Places: TypeAlias = NDArray[np.int32]  # position of a maximum in its window: 0 to 3, or DEAD
 DEAD = 4  # ReLU is zero; no gradient passes
 
 
 @kernel
 def _keep(v0: Any, v1: Any, v2: Any, v3: Any) -> Any:
-    """ReLU of the largest, and its place. The first of equals wins, and NaN over numbers, as in PyTorch."""
+    """ReLU of the largest entry, and its position. Ties take the first; NaN propagates. As in PyTorch."""
     best, place = v0, np.int32(0)
     larger = (v1 > best) | np.isnan(v1)
     place = np.int32(1) if larger else place
