@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airpass import Design, InvalidInput, Receiver, Scenario, aircomp, design, select
-from airpass.aircomp import rank
 from airpass.channel.pass_uplink import element
 from airpass.core.types import Complex, Real
 from airpass.designs import plus
@@ -21,6 +20,7 @@ from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma_single
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim.objectives import Hill, evaluate
+from airpass.optim.ranking import rank
 from airpass.selection.base import dominant_eigenvector
 from airpass.selection.hrmc_plus import regrow
 from independent import check_design

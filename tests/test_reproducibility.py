@@ -148,6 +148,6 @@ def test_a_kernel_depends_on_the_files_of_all_that_it_uses() -> None:
     assert names(sums.lane_sum) == {"sums", "simd"}  # through an intrinsic
     assert names(hrmc._algorithm_1) == {
         *("hrmc", "conjugate_gradient", "objectives", "line_search", "sphere", "projections", "schedules"),
-        *("blocks", "math", "sums", "simd"),
+        *("ranking", "blocks", "math", "sums", "simd"),
     }
     assert names(conv_single.convolve_and_pool) == {"conv_single", "max_pool", "simd"}

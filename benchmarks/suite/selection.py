@@ -11,6 +11,7 @@ from scipy import sparse
 from airpass import Scenario, aircomp, select
 from airpass.core.types import Complex, Real
 from airpass.optim.conic import LiftedProgram, LiftedSolution
+from airpass.optim.ranking import rank
 from airpass.selection.sdr_dc import SdrDc
 from suite.measure import Comparison, Section, Table, timed
 
@@ -135,7 +136,7 @@ def lifted(program: type[LiftedProgram], effective: Complex) -> Callable[[], tup
 
     def call() -> tuple[int, int]:
         found = method.search(effective, np.random.default_rng(0), lambda _: None)
-        return aircomp.rank(aircomp.scores(found.beam, effective))[0], found.work["solves"]
+        return rank(aircomp.scores(found.beam, effective))[0], found.work["solves"]
 
     return call
 

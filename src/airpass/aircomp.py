@@ -25,7 +25,7 @@ import numpy as np
 
 from airpass.core.errors import InvalidInput
 from airpass.core.types import Complex, Mask, Real
-from airpass.kernels.jit import kernel
+from airpass.optim.ranking import rank
 
 
 def budget(power: float, mse_threshold: float, noise_power: float) -> float:
@@ -131,23 +131,6 @@ def with_estimation_errors(channels: Complex, variance: float, rng: np.random.Ge
     scale = np.linalg.norm(channels, axis=0) / np.sqrt(len(channels))
     estimate: Complex = channels + np.sqrt(variance / 2.0) * scale * (drawn[0] + 1j * drawn[1])
     return estimate
-
-
-@kernel
-def rank(scores: Real) -> tuple[int, float]:
-    """Number of selected devices and weakest score among them; larger is better.
-
-    With no device selected, the second entry is the largest score of all.
-    """
-    count = 0
-    weakest = np.inf
-    strongest = 0.0
-    for k in range(scores.size):
-        strongest = max(strongest, scores[k])
-        if scores[k] >= 1.0:
-            count += 1
-            weakest = min(weakest, scores[k])
-    return count, weakest if count > 0 else strongest
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,15 @@ def response(
     return distance, scale * cosine, -scale * sine
 
 
+@inlined
+def response_slope(
+    position: float, device_x: float, distance: float, turns_per_m: float, refractive_index: float
+) -> tuple[float, float]:
+    """Re and Im of (dg/dl)/g for an antenna at `position`, eqs. (66), (67); `distance` is D."""
+    stretch = (position - device_x) / distance  # dD/dl
+    return -stretch / distance, -2.0 * np.pi * turns_per_m * (stretch + refractive_index)
+
+
 @kernel
 def element(
     position: float, waveguide: int, field: Field, distance: Real, term_re: Real, term_im: Real
@@ -98,14 +107,14 @@ def _derivative(layout: Real, field: Field) -> Complex:
     count = field.device_x.size
     result = np.empty((waveguides, antennas, count), np.complex128)
     distance, term_re, term_im = np.empty(count), np.empty(count), np.empty(count)
-    wavenumber = 2.0 * np.pi * field.turns_per_m
     for m in range(waveguides):
         for n in range(antennas):
             element(layout[m, n], m, field, distance, term_re, term_im)
             for k in range(count):
-                stretch = (layout[m, n] - field.device_x[k]) / distance[k]  # dD/dl, eq. (66)
-                factor = complex(-stretch / distance[k], -wavenumber * (stretch + field.refractive_index))
-                result[m, n, k] = complex(term_re[k], term_im[k]) * factor  # eq. (67)
+                slope_re, slope_im = response_slope(
+                    layout[m, n], field.device_x[k], distance[k], field.turns_per_m, field.refractive_index
+                )
+                result[m, n, k] = complex(term_re[k], term_im[k]) * complex(slope_re, slope_im)
     return result
 
 

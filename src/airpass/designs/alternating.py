@@ -20,6 +20,7 @@ from airpass.core.types import Complex, Real
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
 from airpass.geometry.base import GeometryMethod
 from airpass.geometry.hago import Hago
+from airpass.optim.ranking import rank
 from airpass.scenario import Scenario
 from airpass.selection.base import SelectionMethod
 from airpass.selection.hrmc import Hrmc
@@ -72,7 +73,7 @@ class AlternatingDesign(DesignMethod):
             )
             scores = aircomp.scores(found.beam, effective)
             chosen = aircomp.selected(scores)
-            count, weakest = aircomp.rank(scores)
+            count, weakest = rank(scores)
             better = best is None or (count, weakest) > best[:2]
             if better:
                 best = (count, weakest, layout, found.beam, channels)

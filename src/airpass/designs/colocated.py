@@ -22,6 +22,7 @@ from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report
 from airpass.core.types import Real
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
+from airpass.optim.ranking import rank
 from airpass.scenario import Receiver, Scenario
 from airpass.selection.base import SelectionMethod
 from airpass.selection.hrmc import Hrmc
@@ -56,7 +57,7 @@ class ColocatedDesign(DesignMethod):
         channels = array.channels()
         effective = aircomp.effective_channels(channels, scenario.weights, scenario.budget)
         found = self.selection.search(effective, stream(seed, Purpose.SELECTION, 0), report)
-        count, weakest = aircomp.rank(aircomp.scores(found.beam, effective))
+        count, weakest = rank(aircomp.scores(found.beam, effective))
         step = Step(0, count, weakest, time.perf_counter() - began, True)
         on_step(step)
         return DesignSearch(

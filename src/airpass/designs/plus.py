@@ -38,6 +38,7 @@ from airpass.designs.margins import exact_margins, margins
 from airpass.geometry.hago import Hago
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim.objectives import Hill, Softmin
+from airpass.optim.ranking import rank
 from airpass.scenario import Scenario, Weighting
 from airpass.selection.base import dominant_eigenvector
 from airpass.selection.hrmc_plus import HrmcPlus
@@ -108,7 +109,7 @@ class _Found:
 
     @property
     def rank(self) -> tuple[int, float]:
-        return aircomp.rank(self.scores)
+        return rank(self.scores)
 
 
 class _TimeUp(Exception):
@@ -184,7 +185,7 @@ class _Chain:
 
     def note(self, phase: str, found: _Found) -> None:
         """Append a step to the trace, and pass it to the callbacks."""
-        count, weakest = aircomp.rank(found.scores * self.problem.margins)
+        count, weakest = rank(found.scores * self.problem.margins)
         better = not self.trace or found.rank > max(reached for _, reached in self.trace)
         step = Step(len(self.trace), count, weakest, self.clock.seconds, better, phase)
         self.trace.append((step, found.rank))

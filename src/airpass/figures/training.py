@@ -1,16 +1,19 @@
 """Accuracy and training loss against rounds, one line per scheme."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from airpass.core.display import looks
 from airpass.figures.style import RC, new_figure, plot
-from airpass.learning.training import TrainingRun
+
+if TYPE_CHECKING:
+    from airpass.learning.training import TrainingRun
 
 
-def draw_training(runs: Sequence[TrainingRun]) -> Figure:
+def draw_training(runs: Sequence["TrainingRun"]) -> Figure:
     """Draw test accuracy on the left, training loss on the right.
 
     Parameters

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.channel.pass_uplink import Field, element
+from airpass.channel.pass_uplink import Field, element, response_slope
 from airpass.core import checks
 from airpass.core.types import Complex, Mask, Real
 from airpass.geometry.base import GeometryMethod, LayoutSearch, no_worse, weakest_gain
@@ -101,8 +101,6 @@ def layout_gradient(
     `workspace` holds the results of `gains` at the same layout.
     """
     waveguides, antennas = layout.shape
-    wavenumber = 2.0 * np.pi * field.turns_per_m
-    index = field.refractive_index
     for m in range(waveguides):
         x = beam[m].real
         y = beam[m].imag
@@ -111,15 +109,15 @@ def layout_gradient(
             im = workspace.term_im[m, n]
             distance = workspace.distance[m, n]
             for k in range(re.size):
-                stretch = (layout[m, n] - field.device_x[k]) / distance[k]  # dD/dl
-                # v = u_k^* m_m^*, then Re(v g (-stretch/D - j kappa (stretch + i_ref)))
+                slope_re, slope_im = response_slope(
+                    layout[m, n], field.device_x[k], distance[k], field.turns_per_m, field.refractive_index
+                )
+                # v = u_k^* m_m^*, p = v g, then Re(p g'/g)
                 v_re = workspace.gain_re[k] * x - workspace.gain_im[k] * y
                 v_im = -workspace.gain_re[k] * y - workspace.gain_im[k] * x
                 p_re = v_re * re[k] - v_im * im[k]
                 p_im = v_re * im[k] + v_im * re[k]
-                workspace.scratch[k] = pull[k] * (
-                    wavenumber * (stretch + index) * p_im - (stretch / distance[k]) * p_re
-                )
+                workspace.scratch[k] = pull[k] * (slope_re * p_re - slope_im * p_im)
             gradient[m, n] = 2.0 * lane_sum(workspace.scratch)
 
 

@@ -20,7 +20,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.aircomp import rank
 from airpass.core import checks
 from airpass.core.registry import Report, threads_field
 from airpass.core.types import Complex, Real
@@ -28,6 +27,7 @@ from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
 from airpass.optim.objectives import Saturating, Softmin
+from airpass.optim.ranking import rank
 from airpass.optim.schedules import grow, shrink
 from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector, random_beams
 

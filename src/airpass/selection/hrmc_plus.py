@@ -14,7 +14,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airpass.aircomp import rank
 from airpass.core import checks
 from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
@@ -22,6 +21,7 @@ from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
 from airpass.optim.objectives import Hill
+from airpass.optim.ranking import rank
 from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector, random_beams
 
 ANNEAL = (0, 1, 2, 3, 4)  # log2 of the powers p of the smooth count

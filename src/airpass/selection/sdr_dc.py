@@ -25,11 +25,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from airpass.aircomp import rank, scores
+from airpass.aircomp import scores
 from airpass.core import checks
 from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
 from airpass.optim.conic import LiftedProgram
+from airpass.optim.ranking import rank
 from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector
 
 SEARCHES = ("bisection", "linear")

@@ -219,12 +219,9 @@ def _design_rows(trial: Trial, scenario: Scenario) -> list[Row]:
 
 
 def _training_rows(trial: Trial, scenario: Scenario) -> list[Row]:
-    import torch
-
     from airpass.learning.training import prepare, train, training_options
 
     assert trial.training is not None
-    torch.set_num_threads(1)
     dataset, options, data_dir = training_options(trial.training)
     weighted, data = prepare(scenario, dataset, options, trial.seed, data_dir)
     link = None if trial.method.get("method") == FEDAVG else _design(trial, weighted)
