@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from airpass.core.errors import InvalidInput
     from airpass.designs.api import Design, design
     from airpass.designs.tolerance import Tolerance, tolerance
-    from airpass.learning.training import TrainingRun, TrainOptions, train
+    from airpass.learning.compare import compare
+    from airpass.learning.training import TrainingRun, TrainOptions, prepare, train
     from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
     from airpass.selection.api import Selection, select
     from airpass.selection.certificate import Certificate, certify
@@ -34,7 +35,9 @@ __all__ = [
     "TrainingRun",
     "Weighting",
     "certify",
+    "compare",
     "design",
+    "prepare",
     "select",
     "tolerance",
     "train",
@@ -42,33 +45,24 @@ __all__ = [
 
 __version__ = version("airpass")
 
-_HOME = {
-    "Certificate": "selection.certificate",
-    "Design": "designs.api",
-    "DeviceDraw": "scenario",
-    "Devices": "scenario",
-    "InvalidInput": "core.errors",
-    "Link": "aircomp",
-    "Radio": "scenario",
-    "Receiver": "scenario",
-    "Scenario": "scenario",
-    "Selection": "selection.api",
-    "Tolerance": "designs.tolerance",
-    "TrainOptions": "learning.training",
-    "TrainingRun": "learning.training",
-    "Weighting": "scenario",
-    "certify": "selection.certificate",
-    "design": "designs.api",
-    "select": "selection.api",
-    "tolerance": "designs.tolerance",
-    "train": "learning.training",
+_NAMES = {
+    "aircomp": ("Link",),
+    "core.errors": ("InvalidInput",),
+    "designs.api": ("Design", "design"),
+    "designs.tolerance": ("Tolerance", "tolerance"),
+    "learning.compare": ("compare",),
+    "learning.training": ("TrainOptions", "TrainingRun", "prepare", "train"),
+    "scenario": ("DeviceDraw", "Devices", "Radio", "Receiver", "Scenario", "Weighting"),
+    "selection.api": ("Selection", "select"),
+    "selection.certificate": ("Certificate", "certify"),
 }
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module 'airpass' has no attribute {name!r}")
-    value = getattr(import_module(f"airpass.{_HOME[name]}"), name)
+    value = getattr(import_module(f"airpass.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -37,6 +37,7 @@ from airpass.designs.joint import Track, response_table, sweep
 from airpass.designs.margins import exact_margins, margins
 from airpass.geometry.hago import Hago
 from airpass.optim import conjugate_gradient as cg
+from airpass.optim import projections
 from airpass.optim.objectives import Hill, Softmin
 from airpass.optim.ranking import rank
 from airpass.scenario import Scenario, Weighting
@@ -273,15 +274,10 @@ class _Chain:
         scenario = self.problem.scenario
         moved = Hago().move(scenario, self.best.layout, self.best.beam, chosen, self.rng(0))
         self.keep(self.at(moved.layout, self.best.beam))
-        wanted = self.effective(self.best.layout)[:, chosen]
+        columns = projections.split(self.effective(self.best.layout)[:, chosen])
         for temperature in CONSOLIDATION:
-            found = cg.minimise(
-                np.ascontiguousarray(wanted.real),
-                np.ascontiguousarray(wanted.imag),
-                Softmin(temperature * float(self.best.scores[chosen].min())),
-                self.best.beam,
-                CONSOLIDATION_LIMITS,
-            )
+            objective = Softmin(temperature * float(self.best.scores[chosen].min()))
+            found = cg.minimise(*columns, objective, self.best.beam, CONSOLIDATION_LIMITS)
             self.keep(self.at(self.best.layout, found.point))
 
     def descend(self, found: _Found, wanted: Mask, doublings: int, floor: float, phase: str) -> _Found:

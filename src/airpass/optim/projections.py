@@ -14,6 +14,11 @@ from airpass.kernels.math import fma
 from airpass.kernels.sums import add_lane_products
 
 
+def split(columns: Complex) -> tuple[Real, Real]:
+    """Real and imaginary parts of columns, contiguous, as the kernels take them."""
+    return np.ascontiguousarray(columns.real), np.ascontiguousarray(columns.imag)
+
+
 @kernel
 def project_block(
     columns_re: Real, columns_im: Real, start: int, point: Complex, out_re: Real, out_im: Real

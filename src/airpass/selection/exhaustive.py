@@ -98,12 +98,7 @@ class Exhaustive(SelectionMethod):
                 tried += 1
                 chosen = np.ascontiguousarray(effective[:, list(subset)])
                 starts = np.vstack([dominant_eigenvector(chosen)[None, :], beams])
-                beam, margin = best_beam(
-                    np.ascontiguousarray(chosen.real),
-                    np.ascontiguousarray(chosen.imag),
-                    starts,
-                    self.iterations,
-                )
+                beam, margin = best_beam(*projections.split(chosen), starts, self.iterations)
                 if margin >= 1.0 and (best is None or margin > best[0]):
                     best = (margin, beam)
             if best is not None:

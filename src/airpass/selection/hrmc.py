@@ -168,8 +168,7 @@ class Hrmc(SelectionMethod):
 
     def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
         """Algorithm 1 from every start; the beam with the most devices, then the largest weakest score."""
-        columns_re = np.ascontiguousarray(effective.real)
-        columns_im = np.ascontiguousarray(effective.imag)
+        columns_re, columns_im = projections.split(effective)
         step_scale = min(1.0, LARGE_K / effective.shape[1])
         step, tolerance = float(self.initial_step), float(self.tolerance)
         parameters = Parameters(

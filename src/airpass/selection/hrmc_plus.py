@@ -97,8 +97,7 @@ def _grow(columns_re: Real, columns_im: Real, start: Complex) -> tuple[Complex, 
 
 def regrow(effective: Complex, beam: Complex) -> Complex:
     """A beam that selects at least as many devices as `beam`, for slightly changed channels."""
-    columns_re = np.ascontiguousarray(effective.real)
-    columns_im = np.ascontiguousarray(effective.imag)
+    columns_re, columns_im = projections.split(effective)
     return _grow(columns_re, columns_im, np.ascontiguousarray(beam))[0]
 
 
@@ -121,8 +120,7 @@ class HrmcPlus(SelectionMethod):
     def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
         """The beam with the most devices, then the largest weakest score, of all starts."""
         chains, devices = effective.shape
-        columns_re = np.ascontiguousarray(effective.real)
-        columns_im = np.ascontiguousarray(effective.imag)
+        columns_re, columns_im = projections.split(effective)
         best: tuple[Complex, int, float] | None = None
         iterations = evaluations = 0
         for number in range(self.starts):

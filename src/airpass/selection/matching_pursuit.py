@@ -25,7 +25,7 @@ from airpass.core import checks
 from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
 from airpass.kernels.jit import kernel
-from airpass.optim.projections import squares
+from airpass.optim.projections import split, squares
 from airpass.selection.base import BeamSearch, SelectionMethod
 
 
@@ -127,7 +127,7 @@ def _backward(columns: Complex, columns_re: Real, columns_im: Real) -> tuple[Com
 
 def _parts(effective: Complex) -> tuple[Complex, Real, Real]:
     columns = np.ascontiguousarray(effective)
-    return columns, np.ascontiguousarray(columns.real), np.ascontiguousarray(columns.imag)
+    return columns, *split(columns)
 
 
 @dataclass(frozen=True)
