@@ -186,6 +186,8 @@ class TestLink:
         )
         assert link.mse == pytest.approx(general)
         assert link.mse == pytest.approx(threshold / link.weakest_score)
+        signal = np.sum(link.weights[link.selected] ** 2)
+        assert link.sdr_db == pytest.approx(10 * math.log10(signal * link.weakest_score / threshold))
         assert (np.abs(link.transmit) ** 2 <= link.power * (1 + 1e-12)).all()
         assert (link.transmit[~link.selected] == 0).all()
 
@@ -195,6 +197,7 @@ class TestLink:
         assert link.selected_count > 0
         assert link.noise_power is None
         assert math.isnan(link.mse)
+        assert math.isnan(link.sdr_db)
 
 
 def test_estimation_errors_have_the_stated_variance() -> None:

@@ -15,7 +15,7 @@ from airpass.geometry.base import weakest_gain
 from airpass.geometry.elementwise import Elementwise
 from airpass.geometry.hago import Hago
 from airpass.optim import conic
-from airpass.selection import exhaustive, random_beam, sdr_dc
+from airpass.selection import certificate, exhaustive, random_beam, sdr_dc
 from airpass.selection.base import random_beams
 from airpass.selection.certificate import check_set, upper_bound
 
@@ -334,6 +334,22 @@ class TestCertificates:
             certificate = upper_bound(math.sqrt(square) * np.eye(4).astype(np.complex128))
             assert certificate.bound == pytest.approx(square, abs=1e-5)
             assert certificate.at_most == math.floor(square)
+
+    def test_a_careless_solver_cannot_make_the_bound_wrong(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        # The bound holds for multipliers from 0 to 1. For three orthonormal columns y = 2 would give
+        # 3 - 6 + 2 = -1 devices, although one beam serves one of them; y = 1 gives 1.
+        class Careless:
+            def __init__(self, columns: Complex) -> None:
+                self.count = columns.shape[1]
+
+            def solve(self, cost: Complex, penalties: Real) -> conic.LiftedSolution:
+                return conic.LiftedSolution(cost, np.full(self.count, 2.0), True, True)
+
+        monkeypatch.setattr(certificate, "LiftedProgram", Careless)
+        found = upper_bound(np.eye(3, dtype=np.complex128))
+        assert (found.multipliers <= 1).all()
+        assert found.bound == pytest.approx(1.0)
+        assert found.at_most == 1
 
     def test_nobody(self) -> None:
         assert certify(columns_of(1, 3, 5), np.ones(5), budget=1e-9).at_most == 0

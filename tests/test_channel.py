@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from airpass.channel.colocated import line_array
+from airpass import design
+from airpass.channel.colocated import line_array, plane_array
 from airpass.channel.pass_uplink import PassUplink
 from airpass.scenario import Receiver, Scenario
 from taylor import remainder_slope
@@ -107,6 +108,37 @@ class TestColocatedArray:
         positions = line_array(np.array([1.0, 2.0, 3.0]), 3, 0.5, axis)
         np.testing.assert_allclose(positions[:, column], np.array([1.0, 2.0, 3.0])[column] + [-0.5, 0, 0.5])
         assert np.ptp(np.delete(positions, column, axis=1), axis=0).max() == 0
+
+    @pytest.mark.parametrize("plane", ["xy", "xz", "yz"])
+    @pytest.mark.parametrize("antennas", [1, 7, 25, 100])
+    def test_planes_are_near_square_grids(self, plane: str, antennas: int) -> None:
+        centre = np.array([20.0, 4.0, 4.0])
+        positions = plane_array(centre, antennas, 0.0625, plane)
+        assert positions.shape == (antennas, 3)
+        assert len(np.unique(positions, axis=0)) == antennas
+        (fixed,) = ("xyz".index(axis) for axis in set("xyz") - set(plane))
+        assert (positions[:, fixed] == centre[fixed]).all()
+        distances = np.linalg.norm(positions[:, None] - positions, axis=2)[~np.eye(antennas, dtype=bool)]
+        if antennas > 1:
+            assert distances.min() == pytest.approx(0.0625)
+        rows, columns = (len(np.unique(positions[:, "xyz".index(axis)].round(9))) for axis in plane)
+        assert abs(rows - columns) <= 1
+        if "z" in plane:  # hangs below the ceiling
+            assert positions[:, 2].max() == pytest.approx(4.0)
+        else:
+            full = positions[: (antennas // rows) * rows]
+            np.testing.assert_allclose(full[:, 0].mean(), 20.0)
+
+    def test_antennas_of_the_uniform_layout_with_a_chain_each(self) -> None:
+        # Apart from the phase in the guide and the split of power among N antennas, the term of eq. (64).
+        scenario = Scenario.paper(devices=6, waveguides=3, antennas=4, seed=4)
+        found = design(scenario, "distributed-mn")
+        layout = scenario.uniform_layout()
+        guide = np.exp(2j * np.pi / 0.125 * 1.45 * layout)[:, :, None]
+        terms = 2.0 * scenario.uplink.terms(layout) * guide
+        np.testing.assert_allclose(found.channels, terms.reshape(12, 6), atol=1e-9)
+        one_chain = design(scenario, "distributed-m")
+        np.testing.assert_allclose(one_chain.layout, layout)
 
     def test_known_answer(self) -> None:
         # One antenna at (20, 4, 4), device right below: D = 4 m = 32 turns, so g = gamma/4.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from airpass import DeviceDraw, InvalidInput, Radio, Receiver, Scenario
+from airpass import DeviceDraw, InvalidInput, Radio, Receiver, Scenario, aircomp, design
 from airpass.core.randomness import Purpose, stream
 
 
@@ -82,6 +82,32 @@ def test_weights_by_share_and_by_count() -> None:
     count = Scenario.from_dict({"devices": devices, "weights": {"normalisation": "count"}})
     np.testing.assert_allclose(share.weights, [0.25, 0.75])
     np.testing.assert_allclose(count.weights, [100.0, 300.0])
+
+
+def test_weights_by_energy_make_the_threshold_a_distortion_to_signal_ratio() -> None:
+    # sum phi_k^2 = 1 whatever the counts, so that an error of eps is 10 log10(1/eps) dB below the signal.
+    scenario = Scenario.from_dict(
+        {
+            "devices": {"count": 12, "seed": 3},
+            "weights": {"normalisation": "energy"},
+            "radio": {"snr_db": 40.0},
+        }
+    ).with_samples(np.geomspace(10, 1000, 12))
+    assert np.sum(scenario.weights**2) == pytest.approx(1.0)
+    np.testing.assert_allclose(scenario.weights / scenario.weights[0], np.geomspace(1, 100, 12))
+    found = design(scenario, "airpass")
+    assert found.selected_count == 12
+    assert found.sdr_db >= 10 * math.log10(1 / 0.03)
+
+
+@pytest.mark.parametrize("count", [5, 50])
+def test_weights_by_share_make_the_threshold_depend_on_the_number_of_devices(count: int) -> None:
+    # Equal shares have the power sum phi_k^2 = 1/K: 0.03 is 10 log10(1/(0.03 K)) dB below the signal,
+    # 8.2 dB at K = 5 and -1.8 dB at K = 50, where an output of zero would meet it.
+    scenario = Scenario.paper(count, 5, 5, 10.0, 1)
+    assert np.sum(scenario.weights**2) == pytest.approx(1 / count)
+    at_threshold = aircomp.sdr_db(1 / count, 0.03)
+    assert at_threshold == pytest.approx({5: 8.239, 50: -1.761}[count], abs=1e-3)
 
 
 def test_uniform_layout_is_feasible_and_even() -> None:

@@ -19,7 +19,7 @@ powers.
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import nan
+from math import inf, log10, nan
 
 import numpy as np
 
@@ -133,6 +133,26 @@ def with_estimation_errors(channels: Complex, variance: float, rng: np.random.Ge
     return estimate
 
 
+def sdr_db(signal: float, mse: float) -> float:
+    """Signal-to-distortion ratio of an aggregate in dB.
+
+    Parameters
+    ----------
+    signal
+        Power of the wanted sum: sum phi_k^2 over the senders, for uncorrelated symbols of unit power.
+    mse
+        Error of the sum, eq. (17).
+
+    Returns
+    -------
+    float
+        10 log10(signal/MSE); infinity for zero error, NaN if no device sends.
+    """
+    if mse == 0.0:
+        return inf
+    return 10.0 * log10(signal / mse) if signal > 0.0 and mse > 0.0 else nan
+
+
 @dataclass(frozen=True, eq=False)
 class Link:
     """Channels, weights, a beam and powers; scores, senders and scaling follow from them.
@@ -208,10 +228,18 @@ class Link:
             return nan
         return optimal_mse(self.beam, self.channels, self.weights, self.selected, self.power, noise)
 
+    @property
+    def sdr_db(self) -> float:
+        """Signal-to-distortion ratio of the aggregate, dB: sum_S phi_k^2 over `mse`.
+
+        The wanted sum of uncorrelated symbols of unit power has the power sum_S phi_k^2. NaN if `mse` is.
+        """
+        return sdr_db(float(np.sum(self.weights[self.selected] ** 2)), self.mse)
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._outcome()})"
 
     def _outcome(self) -> str:
         """Summary of the result, for `repr`."""
         text = f"{self.selected_count} of {self.weights.size} devices, weakest score {self.weakest_score:.3g}"
-        return text if np.isnan(self.mse) else f"{text}, MSE {self.mse:.3g}"
+        return text if np.isnan(self.mse) else f"{text}, MSE {self.mse:.3g} ({self.sdr_db:.1f} dB SDR)"

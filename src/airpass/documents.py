@@ -151,6 +151,7 @@ def _link(link: Link) -> dict[str, Any]:
         "selected_count": link.selected_count,
         "mse": link.mse,
         "mse_threshold": link.mse_threshold,
+        "sdr_db": link.sdr_db,
         "denoising_factor": link.denoising_factor,
         "transmit": _complex(link.transmit),
     }

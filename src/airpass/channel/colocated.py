@@ -1,10 +1,11 @@
-"""The co-located baseline: a uniform linear array with one receive chain per antenna.
+"""Co-located baselines: uniform lines and near-square planes with one receive chain per antenna.
 
     g_{k,i} = xi gamma_k exp(-j kappa D_{k,i})/D_{k,i}
 
 This is the pinching-antenna term, eq. (64), with N = 1 and no propagation in a
 waveguide. The paper gives the spacing (lambda/2) and the centre (the midpoint of the
-structure) but not the axis. The default is x, the direction of the waveguides.
+structure) but not the axis. The default is x, the direction of the waveguides. A long upright
+line through the midpoint reaches through ceiling or floor; an upright plane hangs below the ceiling.
 """
 
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ import numpy as np
 from airpass.core.types import Complex, Real
 
 AXES = ("x", "y", "z")
+SHAPES = (*AXES, "xy", "xz", "yz")  # lines along an axis, and near-square planes
 
 
 def line_array(centre: Real, antennas: int, spacing: float, axis: str = "x") -> Real:
@@ -21,6 +23,38 @@ def line_array(centre: Real, antennas: int, spacing: float, axis: str = "x") -> 
     offsets = (np.arange(antennas) - (antennas - 1) / 2.0) * spacing
     positions = np.tile(np.asarray(centre, dtype=np.float64), (antennas, 1))
     positions[:, AXES.index(axis)] += offsets
+    return positions
+
+
+def plane_array(centre: Real, antennas: int, spacing: float, plane: str) -> Real:
+    """Positions, shape (antennas, 3), of a near-square grid in a plane.
+
+    Parameters
+    ----------
+    centre
+        Centre of the array, [x, y, z] in metres. An upright array hangs below it: its top row is there.
+    antennas
+        Number of antennas. The grid has ceil(sqrt(antennas)) columns; the last row may be shorter.
+    spacing
+        Distance of neighbours in metres.
+    plane
+        "xy", "xz" or "yz".
+
+    Returns
+    -------
+    Real
+        [x, y, z] of every antenna in metres.
+    """
+    columns = int(np.ceil(np.sqrt(antennas)))
+    places = np.arange(antennas)
+    across, down = places % columns, places // columns
+    first, second = (AXES.index(axis) for axis in plane)
+    positions = np.tile(np.asarray(centre, dtype=np.float64), (antennas, 1))
+    positions[:, first] += (across - (columns - 1) / 2.0) * spacing
+    if plane[1] == "z":
+        positions[:, second] -= down * spacing
+    else:
+        positions[:, second] += (down - down.max() / 2.0) * spacing
     return positions
 
 

@@ -102,7 +102,16 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
     from rich.table import Table
 
     table = Table("scheme", box=None, header_style="bold", pad_edge=False)
-    for name in ("selected", "rounds", "test accuracy", "test loss", "MSE predicted", "measured", "seconds"):
+    for name in (
+        "selected",
+        "rounds",
+        "test accuracy",
+        "test loss",
+        "MSE predicted",
+        "measured",
+        "SDR",
+        "seconds",
+    ):
         table.add_column(name, justify="right")
     for run in runs:
         last = run.history[-1]
@@ -114,6 +123,7 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
             f"{last.test_loss:.4f}",
             f"{last.predicted_mse:.4g}",
             f"{last.measured_mse:.4g}",
+            f"{last.measured_sdr_db:.1f} dB",
             f"{last.seconds:.0f}",
         )
     screen = console()
@@ -213,7 +223,9 @@ def _print_summary(
     label = "weakest score" if count else "best score"
     parts.append(f"{label} {selection.weakest_score:.4g} (threshold 1)")
     if count and selection.mse_threshold is not None:
-        parts.append(f"MSE {selection.mse:.4g} (limit {selection.mse_threshold:g})")
+        parts.append(
+            f"MSE {selection.mse:.4g} (limit {selection.mse_threshold:g}), SDR {selection.sdr_db:.1f} dB"
+        )
     parts.append(f"{selection.seconds:.3g} s")
     screen.print(", ".join(parts))
     if selection.status not in ("done", "converged"):

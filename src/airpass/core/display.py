@@ -34,6 +34,8 @@ LOOKS = {
     "mimo-mn": Look("co-located, MN", GREEN, "-.", "D"),
     "mimo-m-plus": Look("co-located, M, plus", PURPLE, "--", "*"),
     "mimo-m": Look("co-located, M", PURPLE, ":", "v"),
+    "distributed-mn": Look("distributed, MN", BLACK, ":", "h"),
+    "distributed-m": Look("distributed, M", SKY, ":", "H"),
     "hrmc+": Look("HRMC+", BLUE, "-", "o", filled=False),
     "hrmc": Look("HRMC", VERMILLION, "--", "^", filled=False),
     "sdr-dc": Look("SDR-DC", ORANGE, "--", "P", filled=False),

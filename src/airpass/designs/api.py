@@ -71,7 +71,7 @@ class Design(Link):
             channels = replace(self.scenario.uplink, **there).channels(self.layout)
         else:
             assert self.array is not None
-            channels = replace(self.scenario.colocated(1), positions=self.array, **there).channels()
+            channels = replace(self.scenario.array_at(self.array), **there).channels()
         gain: Real = np.abs(np.conj(self.beam) @ channels) ** 2
         return gain
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from airpass import aircomp
-from airpass.channel.colocated import AXES
+from airpass.channel.colocated import SHAPES
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
@@ -30,21 +30,14 @@ from airpass.selection.hrmc_plus import HrmcPlus
 
 
 @dataclass(frozen=True)
-class ColocatedDesign(DesignMethod):
-    """Selection on a half-wavelength line of antennas, with a receive chain per antenna.
+class ArrayDesign(DesignMethod):
+    """Selection for fixed antennas with a receive chain per antenna."""
 
-    The paper gives the spacing and the midpoint; the axis is not from the paper.
-    """
-
-    axis: str = "x"  # of the line of antennas: x along the waveguides, y across, z upright
     selection: SelectionMethod = Hrmc(starts=16)
 
-    def __post_init__(self) -> None:
-        checks.one_of("axis", self.axis, AXES)
-
     @abstractmethod
-    def antennas(self, receiver: Receiver) -> int:
-        """Number of antennas of the array that replaces a receiver."""
+    def positions(self, scenario: Scenario) -> Real:
+        """Antennas, [x, y, z] in metres, shape (antennas, 3)."""
 
     def run(
         self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Real | None
@@ -53,7 +46,7 @@ class ColocatedDesign(DesignMethod):
         if start is not None:
             raise InvalidInput(f"start_layout: {self.name} has no antennas that move")
         began = time.perf_counter()
-        array = scenario.colocated(self.antennas(scenario.receiver), self.axis)
+        array = scenario.array_at(self.positions(scenario))
         channels = array.channels()
         effective = aircomp.effective_channels(channels, scenario.weights, scenario.budget)
         found = self.selection.search(effective, stream(seed, Purpose.SELECTION, 0), report)
@@ -69,6 +62,27 @@ class ColocatedDesign(DesignMethod):
             status=found.status,
             work=found.work,
         )
+
+
+@dataclass(frozen=True)
+class ColocatedDesign(ArrayDesign):
+    """Selection on a half-wavelength array at the midpoint of the structure.
+
+    The paper gives the spacing and the midpoint; the axis is not from the paper.
+    """
+
+    axis: str = "x"  # of a line: x along the waveguides, y across, z upright; of a plane: xy, xz, yz
+
+    def __post_init__(self) -> None:
+        checks.one_of("axis", self.axis, SHAPES)
+
+    @abstractmethod
+    def antennas(self, receiver: Receiver) -> int:
+        """Number of antennas of the array that replaces a receiver."""
+
+    def positions(self, scenario: Scenario) -> Real:
+        """A line or a near-square plane."""
+        return scenario.colocated(self.antennas(scenario.receiver), self.axis).positions
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ def _built(design: Design, position_mm: float, rng: np.random.Generator) -> Comp
         return design.scenario.uplink.channels(moved)
     assert design.array is not None
     moved = design.array + 1e-3 * position_mm * rng.standard_normal(design.array.shape)
-    return replace(design.scenario.colocated(1), positions=moved).channels()
+    return design.scenario.array_at(moved).channels()
 
 
 def _misalignment(believed: Link, real: Complex) -> Real:

@@ -105,7 +105,8 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set(xlabel="x, m", ylabel="y, m", xlim=(left, right), ylim=(bottom, top))
     count = design.selected_count
-    error = f", MSE {design.mse:.3g} (limit {design.scenario.radio.mse_threshold:g})" if count else ""
+    limit = design.scenario.radio.mse_threshold
+    error = f", MSE {design.mse:.3g} (limit {limit:g}), SDR {design.sdr_db:.1f} dB" if count else ""
     snr_db = design.scenario.radio.snr_db
     axes.set_title(
         f"{display_name(design.method.name)}: {count} of {devices.count} devices at {snr_db:g} dB{error}",

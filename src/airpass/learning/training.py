@@ -18,7 +18,7 @@ import numpy as np
 from torch import nn
 
 from airpass import __version__
-from airpass.aircomp import Link
+from airpass.aircomp import Link, sdr_db
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
@@ -116,6 +116,8 @@ class Record:
     selected_count: int
     predicted_mse: float  # zero for ideal FedAvg; NaN if no device is selected
     measured_mse: float
+    predicted_sdr_db: float  # of the mean errors; infinite for ideal FedAvg, NaN if no device is selected
+    measured_sdr_db: float
     seconds: float  # since the start of the run, without interruptions
 
 
@@ -360,7 +362,9 @@ class _Run:
         self.sizes = flat.sizes
         self.round = 0
         self.history: list[Record] = []
-        self.since: list[tuple[float, float, float]] = []  # loss and errors per round since the last record
+        self.since: list[
+            tuple[float, float, float, float]
+        ] = []  # loss, errors and signal power, per round since the last record
         self.seconds = 0.0
         self.period = 0  # number of the draw of devices
         self.status = "done"
@@ -416,7 +420,7 @@ class _Run:
         chosen = np.full(self.devices, True) if link is None else link.selected
         self.round += 1
         if not chosen.any():  # the global model does not change
-            self.since.append((nan, nan, nan))
+            self.since.append((nan, nan, nan, nan))
             return
         updates, losses = pool.updates(self.state, self.round, np.flatnonzero(chosen).tolist())
         weights = self.weights[chosen]
@@ -434,7 +438,8 @@ class _Run:
                 )
                 change, predicted, measured = sent.update, sent.predicted_mse, sent.measured_mse
         self.state = self.state + change
-        self.since.append((float(weights @ losses / weights.sum()), predicted, measured))
+        loss, signal = float(weights @ losses / weights.sum()), float(np.sum(weights**2))
+        self.since.append((loss, predicted, measured, signal))
 
     def _redraw(self) -> None:
         """Draw new devices if it is time, and repeat the design from the last layout."""
@@ -457,19 +462,22 @@ class _Run:
         first = self.evaluation.test_chunks
         tests, probes = results[:first], results[first:]
         test_count, probe_count = self.evaluation.tests.size, self.evaluation.probe.size
-        rows = np.array(self.since or [(nan, nan, nan)])
+        rows = np.array(self.since or [(nan, nan, nan, nan)])
         known = ~np.isnan(rows[:, 0])
-        local, predicted, measured = rows[known].mean(axis=0) if known.any() else np.full(3, nan)
+        means = rows[known].mean(axis=0) if known.any() else np.full(4, nan)
+        local, predicted, measured, signal = (float(value) for value in means)
         self.history.append(
             Record(
                 round=self.round,
                 test_accuracy=sum(right for right, _ in tests) / test_count,
                 test_loss=sum(loss for _, loss in tests) / test_count,
                 train_loss=sum(loss for _, loss in probes) / probe_count,
-                local_loss=float(local),
+                local_loss=local,
                 selected_count=self.devices if self.link is None else self.link.selected_count,
-                predicted_mse=float(predicted),
-                measured_mse=float(measured),
+                predicted_mse=predicted,
+                measured_mse=measured,
+                predicted_sdr_db=sdr_db(signal, predicted),
+                measured_sdr_db=sdr_db(signal, measured),
                 seconds=self.seconds,
             )
         )
@@ -477,7 +485,9 @@ class _Run:
 
     def _latest(self) -> dict[str, float]:
         last = self.history[-1]
-        train_loss, _, measured = self.since[-1] if self.since else (last.local_loss, nan, last.measured_mse)
+        train_loss, measured = last.local_loss, last.measured_mse
+        if self.since:
+            train_loss, _, measured, _ = self.since[-1]
         return {
             "accuracy": last.test_accuracy,
             "loss": train_loss,

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import tomli_w
 
-from airpass.channel.colocated import AXES, ColocatedArray, line_array
+from airpass.channel.colocated import AXES, SHAPES, ColocatedArray, line_array, plane_array
 from airpass.channel.pass_uplink import PassUplink
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
@@ -102,12 +102,30 @@ class Scenario:
         """G(L), complex, shape (M, K), eq. (12)."""
         return self.uplink.channels(self.checked_layout(layout))
 
-    def colocated(self, antennas: int, axis: str = "x") -> ColocatedArray:
-        """A half-wavelength line of antennas at the midpoint of the structure."""
+    def colocated(self, antennas: int, shape: str = "x") -> ColocatedArray:
+        """A half-wavelength array at the midpoint of the structure.
+
+        Parameters
+        ----------
+        antennas
+            Number of antennas.
+        shape
+            Axis of a line ("x", "y", "z") or plane of a near-square array ("xy", "xz", "yz").
+
+        Returns
+        -------
+        ColocatedArray
+            The array with the channels to the scenario's devices.
+        """
         checks.whole("antennas", antennas, 1)
-        checks.one_of("axis", axis, AXES)
+        checks.one_of("axis", shape, SHAPES)
+        build = line_array if shape in AXES else plane_array
+        return self.array_at(build(self.receiver.centre, antennas, self.radio.wavelength_m / 2.0, shape))
+
+    def array_at(self, positions: Real) -> ColocatedArray:
+        """Antennas at given points, [x, y, z] in metres, each with a receive chain of its own."""
         return ColocatedArray(
-            positions=line_array(self.receiver.centre, antennas, self.radio.wavelength_m / 2.0, axis),
+            positions=positions,
             device_x=self.devices.x_m,
             device_y=self.devices.y_m,
             gain=self.devices.gain,

@@ -2,18 +2,30 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from airpass.core import checks
 from airpass.core.types import Real
 
-NORMALISATIONS = ("share", "count")
+NORMALISATIONS = ("share", "energy", "count")
 
 
 @dataclass(frozen=True)
 class Weighting:
     """Rule that turns sample counts into the weights phi_k.
 
-    `share` is |D_k|/sum_j |D_j|. `count` is |D_k|, as printed in the paper, under which
-    no device can meet an error threshold of 0.03 (see docs/deviations.md).
+    The wanted sum of uncorrelated symbols of unit power has the power sum_k phi_k^2. The rule decides
+    what an error threshold eps means in relation to it, if all devices are selected:
+
+    - `share`, phi_k = |D_k|/sum_j |D_j|: the power is 1/K for equal counts, so that eps is a
+      distortion-to-signal ratio of K eps. At K eps >= 1 a receiver that outputs zero meets it.
+    - `energy`, phi_k = |D_k|/sqrt(sum_j |D_j|^2): the power is 1, and eps is the distortion-to-signal
+      ratio whatever K.
+    - `count`, phi_k = |D_k|, as printed in the paper: no device can meet a threshold of 0.03
+      (see docs/deviations.md).
+
+    Training divides the received sum by the sum of the weights, so that the rule does not change
+    the mean that is learned from, only who is selected.
     """
 
     normalisation: str = "share"
@@ -23,4 +35,9 @@ class Weighting:
 
     def weights(self, samples: Real) -> Real:
         """phi_k."""
-        return samples / samples.sum() if self.normalisation == "share" else samples.copy()
+        if self.normalisation == "share":
+            return samples / samples.sum()
+        if self.normalisation == "energy":
+            energy: Real = samples / np.sqrt(np.sum(samples**2))
+            return energy
+        return samples.copy()

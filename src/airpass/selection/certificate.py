@@ -54,9 +54,10 @@ def upper_bound(effective: Complex) -> Certificate:
     chosen = np.ascontiguousarray(effective[:, able])
     count = chosen.shape[1]
     found = LiftedProgram(chosen).solve(np.zeros((chosen.shape[0],) * 2, np.complex128), np.ones(count))
-    multipliers[able] = found.multipliers
+    y = np.clip(found.multipliers, 0.0, 1.0)  # the bound holds for these only, whatever the solver returns
+    multipliers[able] = y
     trivial = float(count)  # the bound of y = 0
-    bound = min(trivial, count - float(found.multipliers.sum()) + _largest(chosen, found.multipliers))
+    bound = min(trivial, count - float(y.sum()) + _largest(chosen, y))
     return Certificate(floor(bound * (1.0 + ROUNDING)), bound, multipliers)
 
 
