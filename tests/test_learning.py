@@ -392,12 +392,14 @@ def with_noise(link: Link, noise_power: float) -> Link:
     return replace(link, mse_threshold=noise_power * link.budget / link.power)
 
 
-def send(link: Link, seed: int = 0, size: int = 60_000, **options: Any) -> tuple[Any, Any]:
+def send(link: Link, seed: int = 0, size: int = 60_000, spread: Any = 1.0, **options: Any) -> tuple[Any, Any]:
+    """Random updates through a link, `spread` times as large per device, and their weighted mean."""
     rng = np.random.default_rng(seed)
     sizes = [size // 2, size // 3, size - size // 2 - size // 3]
     scales = np.repeat([1e-3, 1e-2, 5.0], sizes)
     count = int(link.selected.sum())
-    updates = (rng.standard_normal((count, size)) * scales + 0.2 * scales).astype(np.float32)
+    updates = rng.standard_normal((count, size)) * scales + 0.2 * scales
+    updates = (np.broadcast_to(spread, count)[:, None] * updates).astype(np.float32)
     sent = aggregation.over_the_air(
         updates,
         sizes,
@@ -415,9 +417,12 @@ class TestAggregation:
     def test_measured_error_is_the_predicted_one(self, seed: int, snr_db: float) -> None:
         """n complex Gaussian errors have squares of mean MSE and deviation MSE: 4 MSE/√n is 4 sigma."""
         link = link_of(seed, snr_db)
-        sent, _ = send(link, seed)
+        sent, _ = send(link, seed, statistics="device")
         assert abs(sent.measured_mse - sent.predicted_mse) < 4 * sent.predicted_mse / math.sqrt(30_000)
-        assert sent.predicted_mse == pytest.approx(link.mse, rel=1e-9)
+        # Deviations of 10,000 entries and more are equal up to about a percent.
+        assert sent.predicted_mse == pytest.approx(link.mse, rel=0.05)
+        pooled, _ = send(link, seed, statistics="pooled")
+        assert pooled.predicted_mse == pytest.approx(link.mse, rel=1e-9)
 
     def test_error_is_linear_in_noise_power(self) -> None:
         link = link_of(1)
@@ -464,12 +469,38 @@ class TestAggregation:
         # correlation, about 1/√30,000 of each term.
         assert sent.measured_mse == pytest.approx(sent.predicted_mse, rel=0.05)
 
-    def test_devices_never_exceed_their_power(self) -> None:
+    @pytest.mark.parametrize("normalise", aggregation.NORMALISATIONS)
+    @pytest.mark.parametrize("errors", [{}, {"channel_error": 0.5, "phase_error_deg": 20.0}])
+    def test_devices_never_exceed_their_power(self, normalise: str, errors: dict[str, Any]) -> None:
+        # Updates whose sizes differ by a hundred between devices: the largest one sends at full power.
         link = link_of(6)
-        options = aggregation.LinkOptions(channel_error=0.5, phase_error_deg=20.0)
-        for seed in range(20):
-            transmit = aggregation.transmit_with_errors(link, options, np.random.default_rng(seed))
-            assert (np.abs(transmit) ** 2 <= link.power * (1 + 1e-12)).all()
+        spread = np.geomspace(0.1, 10.0, link.selected_count)
+        sent, _ = send(link, spread=spread, normalise=normalise, statistics="device", **errors)
+        assert (sent.power <= 1 + 1e-12).all()
+        if not errors:
+            assert sent.power.max() > 0.5
+
+    def test_pooled_statistics_exceed_the_power_of_devices_with_large_updates(self) -> None:
+        link = link_of(6)
+        spread = np.geomspace(0.1, 10.0, link.selected_count)
+        pooled, wanted = send(link, spread=spread, statistics="pooled")
+        assert pooled.power.max() > 1.5
+        own, _ = send(link, spread=spread, statistics="device")
+        # The power that is missing shows in the error of the update.
+        error = [np.mean((one.update - wanted) ** 2) for one in (own, pooled)]
+        assert error[0] > error[1]
+
+    def test_the_error_in_units_of_the_update(self) -> None:
+        # An entry of tensor t has the error nu_t^2 MSE/(sum of weights)^2. 10,000 entries of the last tensor:
+        # 5 sqrt(2/n) is 5 sigma.
+        link = link_of(3)
+        spread = np.geomspace(0.3, 3.0, link.selected_count)
+        sent, wanted = send(link, spread=spread, statistics="device")
+        weights = link.weights[link.selected]
+        part = slice(50_000, 60_000)
+        unit = 5.0 * np.sqrt(np.sum(weights**2 * spread**2) / np.sum(weights**2))
+        entries = (sent.update[part] - wanted[part]) * weights.sum() / unit
+        assert np.mean(entries**2) == pytest.approx(sent.predicted_mse, rel=5 * math.sqrt(2 / 10_000) + 0.03)
 
     def test_constant_tensors_pass_unharmed(self) -> None:
         link = link_of(7)

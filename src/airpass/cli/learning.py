@@ -66,6 +66,14 @@ if TYPE_CHECKING:
     help="Normalise each tensor of an update separately, or the whole update at once.",
 )
 @click.option(
+    "--statistics",
+    type=click.Choice(["pooled", "device"]),
+    default="pooled",
+    show_default=True,
+    help="Normalise by mean and deviation of all devices together, under which devices with large updates "
+    "exceed their power, or of each device.",
+)
+@click.option(
     "--channel-error",
     type=float,
     default=0.0,
@@ -152,7 +160,9 @@ def train_options(flags: Mapping[str, Any]) -> "TrainOptions":
             "kind": own.pop("partition"),
             **{name: own.pop(name) for name in ("classes_per_device", "concentration")},
         },
-        "link": {name: own.pop(name) for name in ("normalise", "channel_error", "phase_error_deg")},
+        "link": {
+            name: own.pop(name) for name in ("normalise", "statistics", "channel_error", "phase_error_deg")
+        },
     }
     options: TrainOptions = with_options(TrainOptions(), own | tables)
     return options

@@ -118,6 +118,7 @@ class Record:
     measured_mse: float
     predicted_sdr_db: float  # of the mean errors; infinite for ideal FedAvg, NaN if no device is selected
     measured_sdr_db: float
+    largest_power: float  # largest average transmit power of a device in a round, over P0; NaN for FedAvg
     seconds: float  # since the start of the run, without interruptions
 
 
@@ -362,9 +363,8 @@ class _Run:
         self.sizes = flat.sizes
         self.round = 0
         self.history: list[Record] = []
-        self.since: list[
-            tuple[float, float, float, float]
-        ] = []  # loss, errors and signal power, per round since the last record
+        # Per round since the last record: loss, predicted and measured error, signal power, largest power.
+        self.since: list[tuple[float, float, float, float, float]] = []
         self.seconds = 0.0
         self.period = 0  # number of the draw of devices
         self.status = "done"
@@ -420,13 +420,13 @@ class _Run:
         chosen = np.full(self.devices, True) if link is None else link.selected
         self.round += 1
         if not chosen.any():  # the global model does not change
-            self.since.append((nan, nan, nan, nan))
+            self.since.append((nan, nan, nan, nan, nan))
             return
         updates, losses = pool.updates(self.state, self.round, np.flatnonzero(chosen).tolist())
         weights = self.weights[chosen]
         with one_blas_thread():  # idle BLAS threads would spin and slow the workers down
             if link is None:
-                change, predicted, measured = weighted_mean(updates, weights), 0.0, 0.0
+                change, predicted, measured, largest = weighted_mean(updates, weights), 0.0, 0.0, nan
             else:
                 sent = over_the_air(
                     updates,
@@ -437,9 +437,10 @@ class _Run:
                     stream(self.seed, Purpose.CHANNEL_ERROR, self.round),
                 )
                 change, predicted, measured = sent.update, sent.predicted_mse, sent.measured_mse
+                largest = float(sent.power.max())
         self.state = self.state + change
         loss, signal = float(weights @ losses / weights.sum()), float(np.sum(weights**2))
-        self.since.append((loss, predicted, measured, signal))
+        self.since.append((loss, predicted, measured, signal, largest))
 
     def _redraw(self) -> None:
         """Draw new devices if it is time, and repeat the design from the last layout."""
@@ -462,10 +463,10 @@ class _Run:
         first = self.evaluation.test_chunks
         tests, probes = results[:first], results[first:]
         test_count, probe_count = self.evaluation.tests.size, self.evaluation.probe.size
-        rows = np.array(self.since or [(nan, nan, nan, nan)])
+        rows = np.array(self.since or [(nan, nan, nan, nan, nan)])
         known = ~np.isnan(rows[:, 0])
-        means = rows[known].mean(axis=0) if known.any() else np.full(4, nan)
-        local, predicted, measured, signal = (float(value) for value in means)
+        means = rows[known].mean(axis=0) if known.any() else np.full(5, nan)
+        local, predicted, measured, signal, _ = (float(value) for value in means)
         self.history.append(
             Record(
                 round=self.round,
@@ -478,6 +479,7 @@ class _Run:
                 measured_mse=measured,
                 predicted_sdr_db=sdr_db(signal, predicted),
                 measured_sdr_db=sdr_db(signal, measured),
+                largest_power=float(rows[known, 4].max()) if known.any() else nan,
                 seconds=self.seconds,
             )
         )
@@ -487,7 +489,7 @@ class _Run:
         last = self.history[-1]
         train_loss, measured = last.local_loss, last.measured_mse
         if self.since:
-            train_loss, _, measured, _ = self.since[-1]
+            train_loss, _, measured, _, _ = self.since[-1]
         return {
             "accuracy": last.test_accuracy,
             "loss": train_loss,
