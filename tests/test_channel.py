@@ -138,6 +138,7 @@ class TestColocatedArray:
         terms = 2.0 * scenario.uplink.terms(layout) * guide
         np.testing.assert_allclose(found.channels, terms.reshape(12, 6), atol=1e-9)
         one_chain = design(scenario, "distributed-m")
+        assert one_chain.layout is not None
         np.testing.assert_allclose(one_chain.layout, layout)
 
     def test_known_answer(self) -> None:

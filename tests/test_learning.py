@@ -473,7 +473,7 @@ class TestAggregation:
     @pytest.mark.parametrize("errors", [{}, {"channel_error": 0.5, "phase_error_deg": 20.0}])
     def test_devices_never_exceed_their_power(self, normalise: str, errors: dict[str, Any]) -> None:
         # Updates whose sizes differ by a hundred between devices: the largest one sends at full power.
-        link = link_of(6)
+        link = link_of(6, 25.0)
         spread = np.geomspace(0.1, 10.0, link.selected_count)
         sent, _ = send(link, spread=spread, normalise=normalise, statistics="device", **errors)
         assert (sent.power <= 1 + 1e-12).all()
@@ -481,7 +481,7 @@ class TestAggregation:
             assert sent.power.max() > 0.5
 
     def test_pooled_statistics_exceed_the_power_of_devices_with_large_updates(self) -> None:
-        link = link_of(6)
+        link = link_of(6, 25.0)
         spread = np.geomspace(0.1, 10.0, link.selected_count)
         pooled, wanted = send(link, spread=spread, statistics="pooled")
         assert pooled.power.max() > 1.5
@@ -493,7 +493,7 @@ class TestAggregation:
     def test_the_error_in_units_of_the_update(self) -> None:
         # An entry of tensor t has the error nu_t^2 MSE/(sum of weights)^2. 10,000 entries of the last tensor:
         # 5 sqrt(2/n) is 5 sigma.
-        link = link_of(3)
+        link = link_of(3, 25.0)
         spread = np.geomspace(0.3, 3.0, link.selected_count)
         sent, wanted = send(link, spread=spread, statistics="device")
         weights = link.weights[link.selected]

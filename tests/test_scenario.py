@@ -161,7 +161,7 @@ given_devices = {"x_m": [1.0, 2.0], "y_m": [1.0, 2.0], "gain": [1.0, 1.0], "samp
         ({"devices": given_devices | {"count": 2}}, ["devices.count", "either drawn", "given"]),
         ({"devices": {"x_m": [1.0]}}, ["devices.y_m", "missing"]),
         ({"devices": {"x_m": [], "y_m": [], "gain": [], "samples": []}}, ["devices.x_m", "at least one"]),
-        ({"weights": {"normalisation": "sum"}}, ["weights.normalisation", "'sum'", "share, count"]),
+        ({"weights": {"normalisation": "sum"}}, ["weights.normalisation", "'sum'", "share, energy, count"]),
         ({"antenna": {}}, ["antenna", "unknown", "receiver"]),
         ({"radio": 3}, ["radio", "3", "table"]),
     ],

@@ -35,9 +35,6 @@ class Weighting:
 
     def weights(self, samples: Real) -> Real:
         """phi_k."""
-        if self.normalisation == "share":
-            return samples / samples.sum()
-        if self.normalisation == "energy":
-            energy: Real = samples / np.sqrt(np.sum(samples**2))
-            return energy
-        return samples.copy()
+        scale = {"share": samples.sum(), "energy": np.sqrt(np.sum(samples**2)), "count": 1.0}
+        weights: Real = samples / scale[self.normalisation]
+        return weights
