@@ -29,12 +29,42 @@ from airpass.optim.ranking import rank
 
 
 def budget(power: float, mse_threshold: float, noise_power: float) -> float:
-    """Gamma = P0 eps/sigma^2, eq. (24)."""
+    """Gamma = P0 eps/sigma^2, eq. (24).
+
+    Parameters
+    ----------
+    power
+        Largest transmit power P0.
+    mse_threshold
+        eps.
+    noise_power
+        sigma^2.
+
+    Returns
+    -------
+    float
+        Gamma.
+    """
     return power * mse_threshold / noise_power
 
 
 def effective_channels(channels: Complex, weights: Real, budget: float) -> Complex:
-    """Columns sqrt(Gamma) g_k/phi_k, whose outer products are the Q_k of eq. (28)."""
+    """Columns sqrt(Gamma) g_k/phi_k, whose outer products are the Q_k of eq. (28).
+
+    Parameters
+    ----------
+    channels
+        G, complex, shape (M, K).
+    weights
+        phi_k, shape (K,).
+    budget
+        Gamma.
+
+    Returns
+    -------
+    Complex
+        Effective channels, shape (M, K).
+    """
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         scaled: Complex = np.sqrt(budget) / weights * channels
         size = np.abs(scaled).max(axis=0)
@@ -47,7 +77,20 @@ def effective_channels(channels: Complex, weights: Real, budget: float) -> Compl
 
 
 def scores(beam: Complex, effective: Complex) -> Real:
-    """z_k = m^H Q_k m = Gamma |m^H g_k|^2/phi_k^2, eq. (31), for a beam of unit norm."""
+    """z_k = m^H Q_k m = Gamma |m^H g_k|^2/phi_k^2, eq. (31), for a beam of unit norm.
+
+    Parameters
+    ----------
+    beam
+        m, shape (M,).
+    effective
+        Effective channels, shape (M, K).
+
+    Returns
+    -------
+    Real
+        z_k, shape (K,).
+    """
     projected = np.conj(beam) @ effective
     result: Real = projected.real**2 + projected.imag**2
     return result
@@ -64,7 +107,26 @@ def selected(scores: Real) -> Mask:
 
 
 def denoising_factor(beam: Complex, channels: Complex, weights: Real, chosen: Mask, power: float) -> float:
-    """The largest eta within every device's power limit: min over S of P0 |m^H g_k|^2/phi_k^2, eq. (21)."""
+    """The largest eta within every device's power limit: min over S of P0 |m^H g_k|^2/phi_k^2, eq. (21).
+
+    Parameters
+    ----------
+    beam
+        m, shape (M,).
+    channels
+        G, complex, shape (M, K).
+    weights
+        phi_k, shape (K,).
+    chosen
+        Mask of the devices that send, shape (K,).
+    power
+        P0.
+
+    Returns
+    -------
+    float
+        eta; NaN if no device sends.
+    """
     if not chosen.any():
         return nan
     received = np.abs(np.conj(beam) @ channels[:, chosen])
@@ -74,7 +136,26 @@ def denoising_factor(beam: Complex, channels: Complex, weights: Real, chosen: Ma
 def transmit_scaling(
     beam: Complex, channels: Complex, weights: Real, chosen: Mask, denoising_factor: float
 ) -> Complex:
-    """b_k that aligns device k, eq. (19); zero for devices that do not send."""
+    """b_k that aligns device k, eq. (19); zero for devices that do not send.
+
+    Parameters
+    ----------
+    beam
+        m, shape (M,).
+    channels
+        G, complex, shape (M, K).
+    weights
+        phi_k, shape (K,).
+    chosen
+        Mask of the devices that send, shape (K,).
+    denoising_factor
+        eta.
+
+    Returns
+    -------
+    Complex
+        b_k, shape (K,).
+    """
     result = np.zeros(channels.shape[1], dtype=np.complex128)
     if chosen.any():
         received = np.conj(beam) @ channels[:, chosen]
@@ -92,7 +173,30 @@ def mse(
     denoising_factor: float,
     noise_power: float,
 ) -> float:
-    """MSE of s_hat for any scaling and any beam, eq. (17): misalignment plus noise."""
+    """MSE of s_hat for any scaling and any beam, eq. (17): misalignment plus noise.
+
+    Parameters
+    ----------
+    beam
+        m, shape (M,).
+    channels
+        G, complex, shape (M, K).
+    weights
+        phi_k, shape (K,).
+    chosen
+        Mask of the devices that send, shape (K,).
+    transmit
+        b_k, shape (K,).
+    denoising_factor
+        eta.
+    noise_power
+        sigma^2.
+
+    Returns
+    -------
+    float
+        The error.
+    """
     gains = (np.conj(beam) @ channels[:, chosen]) * transmit[chosen] / np.sqrt(denoising_factor)
     misalignment = np.sum(np.abs(gains - weights[chosen]) ** 2)
     noise = noise_power * np.vdot(beam, beam).real / denoising_factor
@@ -102,7 +206,28 @@ def mse(
 def optimal_mse(
     beam: Complex, channels: Complex, weights: Real, chosen: Mask, power: float, noise_power: float
 ) -> float:
-    """MSE with the best b_k and eta, eq. (22); NaN if no device sends."""
+    """MSE with the best b_k and eta, eq. (22); NaN if no device sends.
+
+    Parameters
+    ----------
+    beam
+        m, shape (M,).
+    channels
+        G, complex, shape (M, K).
+    weights
+        phi_k, shape (K,).
+    chosen
+        Mask of the devices that send, shape (K,).
+    power
+        P0.
+    noise_power
+        sigma^2.
+
+    Returns
+    -------
+    float
+        The error.
+    """
     if not chosen.any():
         return nan
     received = np.abs(np.conj(beam) @ channels[:, chosen])

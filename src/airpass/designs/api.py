@@ -65,7 +65,18 @@ class Design(Link):
         return f"Design({self.method.name}: {self._outcome()})"
 
     def receive_gain(self, x_m: Real, y_m: Real) -> Real:
-        """|m^H g(x, y)|^2 of devices of unit gain at points on the floor."""
+        """|m^H g(x, y)|^2 of devices of unit gain at points on the floor.
+
+        Parameters
+        ----------
+        x_m, y_m
+            Coordinates of the points in metres, shape (points,).
+
+        Returns
+        -------
+        Real
+            Receive gain, shape (points,).
+        """
         there: dict[str, Any] = {"device_x": x_m, "device_y": y_m, "gain": np.ones(x_m.size)}
         if self.layout is not None:
             channels = replace(self.scenario.uplink, **there).channels(self.layout)
@@ -82,7 +93,18 @@ def design_method(
     geometry: str | GeometryMethod | type[GeometryMethod] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> DesignMethod:
-    """The design method that `design` would run with these arguments."""
+    """The design method that `design` would run with these arguments.
+
+    Parameters
+    ----------
+    method, selection, geometry, options
+        As for `design`.
+
+    Returns
+    -------
+    DesignMethod
+        The method with its options.
+    """
     if selection is None and geometry is None:
         return METHODS.resolve(method or DEFAULT_METHOD, options)
     if method is not None:

@@ -51,7 +51,24 @@ class GeometryMethod(Method, ABC):
 
 
 def weakest_gain(scenario: Scenario, layout: Real, beam: Complex, devices: Mask) -> float:
-    """min over the devices of |m^H g_k(L)|^2/phi_k^2, the objective of eq. (54)."""
+    """min over the devices of |m^H g_k(L)|^2/phi_k^2, the objective of eq. (54).
+
+    Parameters
+    ----------
+    scenario
+        Receiver, devices and weights.
+    layout
+        Antenna positions, shape (M, N), metres.
+    beam
+        m, shape (M,).
+    devices
+        Mask of the devices, at least one.
+
+    Returns
+    -------
+    float
+        The weakest normalised gain.
+    """
     received = np.conj(beam) @ scenario.uplink.channels(layout)[:, devices]
     return float(np.min(np.abs(received / scenario.weights[devices]) ** 2))
 
@@ -59,7 +76,26 @@ def weakest_gain(scenario: Scenario, layout: Real, beam: Complex, devices: Mask)
 def no_worse(
     scenario: Scenario, old: Real, new: Real, beam: Complex, devices: Mask, work: Mapping[str, int]
 ) -> LayoutSearch:
-    """The new layout, or the old one if its weakest gain is larger."""
+    """The new layout, or the old one if its weakest gain is larger.
+
+    Parameters
+    ----------
+    scenario
+        Receiver, devices and weights.
+    old, new
+        Layouts, shape (M, N), metres.
+    beam
+        m, shape (M,).
+    devices
+        Mask of the devices.
+    work
+        Counts for the result.
+
+    Returns
+    -------
+    LayoutSearch
+        The better layout.
+    """
     before = weakest_gain(scenario, old, beam, devices)
     after = weakest_gain(scenario, new, beam, devices)
     layout, kept = (new, after) if after >= before else (old, before)

@@ -99,7 +99,18 @@ class Scenario:
         )
 
     def channels(self, layout: Real) -> Complex:
-        """G(L), complex, shape (M, K), eq. (12)."""
+        """G(L), complex, shape (M, K), eq. (12).
+
+        Parameters
+        ----------
+        layout
+            Antenna positions, shape (M, N), metres.
+
+        Returns
+        -------
+        Complex
+            Channels of the waveguides to the devices.
+        """
         return self.uplink.channels(self.checked_layout(layout))
 
     def colocated(self, antennas: int, shape: str = "x") -> ColocatedArray:
@@ -123,7 +134,18 @@ class Scenario:
         return self.array_at(build(self.receiver.centre, antennas, self.radio.wavelength_m / 2.0, shape))
 
     def array_at(self, positions: Real) -> ColocatedArray:
-        """Antennas at given points, [x, y, z] in metres, each with a receive chain of its own."""
+        """Antennas at given points, [x, y, z] in metres, each with a receive chain of its own.
+
+        Parameters
+        ----------
+        positions
+            [x, y, z] in metres, shape (antennas, 3).
+
+        Returns
+        -------
+        ColocatedArray
+            The array with the channels to the scenario's devices.
+        """
         return ColocatedArray(
             positions=positions,
             device_x=self.devices.x_m,
@@ -141,14 +163,36 @@ class Scenario:
         return layout
 
     def random_layout(self, rng: np.random.Generator) -> Real:
-        """Layout drawn uniformly from all feasible ones; shape (M, N)."""
+        """Layout drawn uniformly from all feasible ones; shape (M, N).
+
+        Parameters
+        ----------
+        rng
+            Source of randomness.
+
+        Returns
+        -------
+        Real
+            Antenna positions in metres.
+        """
         shares = rng.random((self.receiver.waveguides, self.receiver.antennas))
         slack = self.receiver.free_length[:, None] * np.sort(shares, axis=1)
         layout: Real = slack + np.arange(self.receiver.antennas) * self.receiver.min_gap_m
         return layout
 
     def checked_layout(self, layout: Any) -> Real:
-        """Check a layout against eqs. (6)-(8) and return it as an array of shape (M, N)."""
+        """Check a layout against eqs. (6)-(8) and return it as an array of shape (M, N).
+
+        Parameters
+        ----------
+        layout
+            M lists of N positions in metres.
+
+        Returns
+        -------
+        Real
+            The layout. `InvalidInput` is raised if it is not feasible.
+        """
         try:
             values = np.asarray(layout, dtype=np.float64)
         except (TypeError, ValueError):
@@ -192,7 +236,18 @@ class Scenario:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Scenario":
-        """The scenario of nested tables, as in a scenario file; absent keys take defaults."""
+        """The scenario of nested tables, as in a scenario file; absent keys take defaults.
+
+        Parameters
+        ----------
+        data
+            Tables `receiver`, `radio`, `devices` and `weights`.
+
+        Returns
+        -------
+        Scenario
+            The scenario.
+        """
         checks.known_keys("", data, ("receiver", "radio", "devices", "weights"))
         for name, table in data.items():
             if not isinstance(table, Mapping):
@@ -206,19 +261,58 @@ class Scenario:
 
     @classmethod
     def load(cls, path: str | Path) -> "Scenario":
-        """Read a scenario file."""
+        """Read a scenario file.
+
+        Parameters
+        ----------
+        path
+            TOML file.
+
+        Returns
+        -------
+        Scenario
+            The scenario.
+        """
         return cls.from_dict(read_tables(path))
 
     def save(self, path: str | Path) -> None:
-        """Write a scenario file, devices as explicit lists."""
+        """Write a scenario file, devices as explicit lists.
+
+        Parameters
+        ----------
+        path
+            TOML file.
+        """
         write_atomically(Path(path), tomli_w.dumps(self.to_dict()).encode())
 
     def with_samples(self, samples: Any) -> "Scenario":
-        """The same scenario with other sample counts |D_k| and the weights that follow."""
+        """The same scenario with other sample counts |D_k| and the weights that follow.
+
+        Parameters
+        ----------
+        samples
+            |D_k|, one per device.
+
+        Returns
+        -------
+        Scenario
+            A new scenario.
+        """
         return replace(self, devices=replace(self.devices, samples=samples))
 
     def with_radio(self, **changes: Any) -> "Scenario":
-        """The same scenario with other radio values."""
+        """The same scenario with other radio values.
+
+        Parameters
+        ----------
+        changes
+            Fields of `Radio`.
+
+        Returns
+        -------
+        Scenario
+            A new scenario.
+        """
         return replace(self, radio=replace(self.radio, **changes))
 
 

@@ -46,7 +46,18 @@ class SetCheck:
 
 
 def upper_bound(effective: Complex) -> Certificate:
-    """Upper bound for effective channels √Γ g_k/φ_k."""
+    """Upper bound for effective channels √Γ g_k/φ_k.
+
+    Parameters
+    ----------
+    effective
+        Complex, shape (M, K).
+
+    Returns
+    -------
+    Certificate
+        The bound and its multipliers.
+    """
     able = np.linalg.norm(effective, axis=0) ** 2 >= 1.0 - ROUNDING
     multipliers = np.zeros(effective.shape[1])
     if not able.any():
@@ -62,7 +73,24 @@ def upper_bound(effective: Complex) -> Certificate:
 
 
 def check_set(effective: Complex, devices: Sequence[int], seed: int = 0, starts: int = 64) -> SetCheck:
-    """Find a beam that serves all of `devices`, or prove that there is none."""
+    """Find a beam that serves all of `devices`, or prove that there is none.
+
+    Parameters
+    ----------
+    effective
+        Effective channels √Γ g_k/φ_k, shape (M, K).
+    devices
+        Indices of the devices.
+    seed
+        Seed of the search for a beam.
+    starts
+        Starts of that search.
+
+    Returns
+    -------
+    SetCheck
+        A beam, or the multipliers of a proof, or neither.
+    """
     chosen = np.ascontiguousarray(effective[:, list(devices)])
     picked = select(chosen, np.ones(chosen.shape[1]), 1.0, Hrmc(starts=starts), seed=seed)
     if picked.selected.all():
