@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from airpass.designs.api import Design, design
     from airpass.designs.tolerance import Tolerance, tolerance
     from airpass.learning.compare import compare
-    from airpass.learning.training import TrainingRun, TrainOptions, prepare, train
+    from airpass.learning.options import TrainOptions
+    from airpass.learning.training import TrainingRun, prepare, train
     from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
     from airpass.selection.api import Selection, select
     from airpass.selection.certificate import Certificate, certify
@@ -51,7 +52,8 @@ _NAMES = {
     "designs.api": ("Design", "design"),
     "designs.tolerance": ("Tolerance", "tolerance"),
     "learning.compare": ("compare",),
-    "learning.training": ("TrainOptions", "TrainingRun", "prepare", "train"),
+    "learning.options": ("TrainOptions",),
+    "learning.training": ("TrainingRun", "prepare", "train"),
     "scenario": ("DeviceDraw", "Devices", "Radio", "Receiver", "Scenario", "Weighting"),
     "selection.api": ("Selection", "select"),
     "selection.certificate": ("Certificate", "certify"),

@@ -21,7 +21,7 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from airpass.learning.training import TrainOptions
+    from airpass.learning.options import TrainOptions
     from airpass.scenario import Scenario
 
 
@@ -152,7 +152,7 @@ def train(
 def train_options(flags: Mapping[str, Any]) -> "TrainOptions":
     """Options of training from the flags of `airpass train`."""
     from airpass.core.registry import with_options
-    from airpass.learning.training import TrainOptions
+    from airpass.learning.options import TrainOptions
 
     own = dict(flags)
     tables = {

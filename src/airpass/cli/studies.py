@@ -169,7 +169,7 @@ def fetch_data(trials: Sequence["Trial"]) -> None:
     """Download the data sets that trials need. Trials whose data set is missing fail later."""
     from airpass.learning.data import data_source
     from airpass.learning.data.download import Download
-    from airpass.learning.training import DATASET
+    from airpass.learning.options import DATASET
 
     tables = [trial.training for trial in trials if trial.training is not None]
     needed = {(table.get("dataset"), table.get("data_dir")) for table in tables}

@@ -14,7 +14,8 @@ from airpass.designs.base import DesignMethod
 from airpass.learning import FEDAVG
 from airpass.learning.data.base import DataSource
 from airpass.learning.data.partition import FederatedData
-from airpass.learning.training import DATASET, TrainingRun, TrainOptions, prepare, scheme_name, train
+from airpass.learning.options import DATASET, TrainOptions
+from airpass.learning.training import TrainingRun, prepare, scheme_name, train
 from airpass.scenario import Scenario
 
 Scheme = str | DesignMethod | Link

@@ -11,7 +11,8 @@ from airpass.figures.style import render
 from airpass.figures.training import draw_training
 from airpass.learning import FEDAVG
 from airpass.learning.compare import OnEnd, OnSchemeRound, OnStart, compare
-from airpass.learning.training import TrainingRun, TrainOptions, prepare
+from airpass.learning.options import TrainOptions
+from airpass.learning.training import TrainingRun, prepare
 from airpass.scenario import Scenario
 from airpass.study.report import render_page
 

@@ -169,7 +169,7 @@ def check(trial: Trial) -> None:
     elif trial.job == "design":
         raise InvalidInput(f"scheme = {FEDAVG!r}: needs training; this study has none")
     if trial.training is not None:
-        from airpass.learning.training import training_options
+        from airpass.learning.options import training_options
 
         training_options(trial.training)
 
@@ -219,7 +219,8 @@ def _design_rows(trial: Trial, scenario: Scenario) -> list[Row]:
 
 
 def _training_rows(trial: Trial, scenario: Scenario) -> list[Row]:
-    from airpass.learning.training import prepare, train, training_options
+    from airpass.learning.options import training_options
+    from airpass.learning.training import prepare, train
 
     assert trial.training is not None
     dataset, options, data_dir = training_options(trial.training)
