@@ -43,9 +43,10 @@ HRMC: Sequence[tuple[str, Options]] = (
 AIRPASS: Sequence[tuple[str, Options]] = (
     ("defaults", {}),
     ("τ in units of h/φ², as printed", {"geometry": {"unit": "gain"}}),
-    *((f"HAGO iterations ≤ {v}", {"geometry": {"max_iterations": v}}) for v in (30, 60, 300)),
+    *((f"HAGO iterations ≤ {v}", {"geometry": {"max_iterations": v}}) for v in (30, 100, 300)),
     *((f"HAGO tolerance = {v:g}", {"geometry": {"tolerance": v}}) for v in (1e-4, 1e-5)),
-    *((f"rounds ≤ {v}", {"max_iterations": v}) for v in (6, 20, 80)),
+    *((f"HAGO with the last {v} steps (quasi-Newton)", {"geometry": {"memory": v}}) for v in (4, 8, 20)),
+    *((f"rounds ≤ {v}", {"max_iterations": v}) for v in (6, 20, 40)),
     *((f"patience = {v}", {"patience": v}) for v in (3, 5, 20)),
     ("HRMC starts = 16", {"selection": {"starts": 16}}),
 )

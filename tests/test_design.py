@@ -155,7 +155,7 @@ class TestAlternation:
         result = design(Scenario.paper(seed=6), "airpass", options={"max_iterations": 4, "patience": 10})
         rounds = len(result.trace)
         assert rounds == 5
-        assert result.work["geometry_iterations"] <= 100 * (rounds - 1)
+        assert rounds - 1 <= result.work["geometry_iterations"] <= 10_000 * (rounds - 1)
         assert rounds <= result.work["selection_stages"] <= 40 * rounds
 
     def test_options_reach_the_blocks(self) -> None:

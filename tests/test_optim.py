@@ -15,7 +15,7 @@ from airpass.kernels import sums as lanes
 from airpass.kernels.blocks import BLOCK, borrowed, part
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
-from airpass.optim import line_search, projections, schedules, sphere
+from airpass.optim import curvature, line_search, projections, schedules, sphere
 from airpass.optim.objectives import Hill, Objective, Saturating, Softmin, evaluate, softmin
 from taylor import remainder_slope
 
@@ -108,6 +108,55 @@ class TestLineSearch:
     @pytest.mark.parametrize("bad", [math.nan, math.inf])
     def test_next_trial_recovers_from_overflow(self, bad: float) -> None:
         assert 0.0 < line_search.next_trial(1.0, bad, 1.0, -1.0) <= 0.5
+
+
+class TestCurvature:
+    """Steps on the quadratic function -x.Hx/2, whose gradient is -Hx."""
+
+    @staticmethod
+    def history(rng: np.random.Generator, size: int, memory: int, count: int) -> tuple[Real, curvature.Pairs]:
+        root = rng.standard_normal((size, size))
+        hessian = root @ root.T + np.eye(size)
+        pairs = curvature.new_pairs(memory, size)
+        for _ in range(count):
+            old, new = rng.standard_normal((2, size))
+            curvature.remember(pairs, old, new, -hessian @ old, -hessian @ new)
+        return hessian, pairs
+
+    @given(st.integers(1, 12), st.integers(1, 6), st.integers(1, 9), st.integers(0, 2**32))
+    def test_direction_is_that_of_the_dense_update(
+        self, size: int, memory: int, count: int, seed: int
+    ) -> None:
+        rng = np.random.default_rng(seed)
+        _, pairs = self.history(rng, size, memory, count)
+        order = [index % memory for index in range(max(0, count - memory), count)]
+        s, y = pairs.steps[order[-1]], pairs.changes[order[-1]]
+        inverse = np.eye(size) * (s @ y) / (y @ y)
+        for slot in order:  # Nocedal and Wright, eq. (6.17)
+            s, y = pairs.steps[slot], pairs.changes[slot]
+            left = np.eye(size) - np.outer(s, y) / (s @ y)
+            inverse = left @ inverse @ left.T + np.outer(s, s) / (s @ y)
+        vector = rng.standard_normal(size)
+        expected = inverse @ vector
+        curvature.newton_direction(pairs, vector)
+        np.testing.assert_allclose(vector, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
+
+    @given(st.integers(1, 12), st.integers(1, 9), st.integers(0, 2**32))
+    def test_steps_are_inverse_curvatures(self, size: int, count: int, seed: int) -> None:
+        hessian, pairs = self.history(np.random.default_rng(seed), size, 3, count)
+        eigenvalues = np.linalg.eigvalsh(hessian)
+        step = curvature.trial_step(pairs, 7.0)
+        assert 1.0 / eigenvalues[-1] <= step * (1 + 1e-9) and step <= (1 + 1e-9) / eigenvalues[0]
+        s, y = (values[(count - 1) % 3] for values in (pairs.steps, pairs.changes))
+        assert step == pytest.approx(s @ y / (y @ y) if count % 2 == 1 else s @ s / (s @ y))
+
+    def test_a_step_without_curvature_is_forgotten(self) -> None:
+        pairs = curvature.new_pairs(2, 2)
+        assert curvature.trial_step(pairs, 7.0) == 7.0
+        curvature.remember(pairs, np.zeros(2), np.ones(2), np.ones(2), np.zeros(2))
+        assert curvature.trial_step(pairs, 7.0) == 1.0
+        curvature.remember(pairs, np.zeros(2), np.ones(2), np.zeros(2), np.ones(2))  # convex
+        assert curvature.trial_step(pairs, 7.0) == 7.0
 
 
 def test_schedules_move_geometrically_and_stop_at_their_bound() -> None:

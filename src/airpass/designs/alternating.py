@@ -41,7 +41,7 @@ class AlternatingDesign(DesignMethod):
     The paper does not say when Algorithm 3 ends; the limits are not from the paper, see docs/tuning.md.
     """
 
-    max_iterations: int = 40  # rounds of geometry
+    max_iterations: int = 1000  # rounds of geometry; a safety net
     patience: int = 10  # rounds without progress before it stops
     tolerance: float = 1e-3  # relative increase of the weakest score that counts as progress
     selection: SelectionMethod = Hrmc()

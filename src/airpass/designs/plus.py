@@ -272,7 +272,8 @@ class _Chain:
     def consolidate(self, chosen: Mask) -> None:
         """Final refinement: HAGO, then a soft-minimum beam."""
         scenario = self.problem.scenario
-        moved = Hago().move(scenario, self.best.layout, self.best.beam, chosen, self.rng(0))
+        ascent = Hago(memory=8, max_iterations=100)
+        moved = ascent.move(scenario, self.best.layout, self.best.beam, chosen, self.rng(0))
         self.keep(self.at(moved.layout, self.best.beam))
         columns = projections.split(self.effective(self.best.layout)[:, chosen])
         for temperature in CONSOLIDATION:

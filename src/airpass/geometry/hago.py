@@ -17,7 +17,7 @@ temperature tau is lowered (eq. 58).
 | alpha_t        | `step`                                      |
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +31,7 @@ from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma
 from airpass.kernels.sums import lane_sum
 from airpass.optim import line_search
+from airpass.optim.curvature import dot, new_pairs, newton_direction, remember, trial_step
 from airpass.optim.objectives import softmin
 from airpass.optim.schedules import shrink
 from airpass.scenario import Scenario
@@ -47,6 +48,7 @@ class Parameters(NamedTuple):
     initial_step: float
     max_iterations: int
     tolerance: float
+    memory: int
 
 
 class Workspace(NamedTuple):
@@ -137,8 +139,11 @@ def _algorithm_2(
     field: Field,
     per_weight_square: Real,
     parameters: Parameters,
-) -> tuple[Real, int, int]:
-    """Algorithm 2 from the unconstrained parameters `raw`: layout, iterations, channel evaluations."""
+) -> tuple[Real, int, int, bool]:
+    """Algorithm 2 from the unconstrained parameters `raw`.
+
+    Returns the layout, iterations, channel evaluations, and whether the limit of iterations ended it.
+    """
     waveguides = raw.shape[0]
     antennas = raw.shape[1] - 1
     count = field.device_x.size
@@ -148,8 +153,11 @@ def _algorithm_2(
     pull = np.empty(count)
     by_layout = np.empty((waveguides, antennas))
     by_raw = np.empty(raw.shape)
-    trial = np.empty(raw.shape)
+    direction = np.empty(raw.shape)
+    old_raw = np.empty(raw.shape)
+    old_by_raw = np.empty(raw.shape)
     raw = raw.copy()  # line 1
+    pairs = new_pairs(max(1, parameters.memory), raw.size)
 
     layout_from_raw(raw, free_length, min_gap, layout)  # line 2
     gains(layout, beam, field, workspace)
@@ -165,28 +173,38 @@ def _algorithm_2(
             pull[k] *= per_weight_square[k]  # eq. (62)
         layout_gradient(layout, beam, field, workspace, pull, by_layout)
         raw_gradient(raw, free_length, by_layout, by_raw)
-        square = np.sum(by_raw * by_raw)
-        if not square > 0.0:
+        if iterations > 0:
+            remember(pairs, old_raw.ravel(), raw.ravel(), old_by_raw.ravel(), by_raw.ravel())
+        direction[:] = by_raw
+        if parameters.memory == 0:
+            step = trial_step(pairs, step)
+        elif pairs.stored[0] > 0.0:
+            newton_direction(pairs, direction.ravel())
+            step = 1.0
+        rate = dot(by_raw.ravel(), direction.ravel())
+        if not rate > 0.0:
             break
+        old_raw[:] = raw
+        old_by_raw[:] = by_raw
         accepted = False
         higher = value
         for _ in range(line_search.MAX_TRIALS):  # line 8
             for m in range(waveguides):
                 for i in range(antennas + 1):
-                    trial[m, i] = raw[m, i] + step * by_raw[m, i]
-            layout_from_raw(trial, free_length, min_gap, layout)
+                    raw[m, i] = old_raw[m, i] + step * direction[m, i]
+            layout_from_raw(raw, free_length, min_gap, layout)
             gains(layout, beam, field, workspace)
             _levels(workspace, per_weight_square, levels)
             evaluations += 1
             higher = softmin(levels, temperature, pull)
-            # The search minimises -f along the gradient, where its slope is -|grad|^2.
-            if line_search.sufficient_decrease(-value, -higher, step, -square):
+            # The search minimises -f, whose slope along the direction is -rate.
+            if line_search.sufficient_decrease(-value, -higher, step, -rate):
                 accepted = True
                 break
-            step = line_search.next_trial(-value, -higher, step, -square)
+            step = line_search.next_trial(-value, -higher, step, -rate)
         if not accepted:
+            raw[:] = old_raw
             break
-        raw[:] = trial
         step = line_search.first_trial(step)
         iterations += 1
         coldest = temperature == parameters.temperature_min
@@ -195,7 +213,7 @@ def _algorithm_2(
         if idle >= 2:
             break
     layout_from_raw(raw, free_length, min_gap, layout)
-    return layout, iterations, evaluations  # line 12
+    return layout, iterations, evaluations, idle < 2 and iterations == parameters.max_iterations  # line 12
 
 
 @dataclass(frozen=True)
@@ -211,8 +229,9 @@ class Hago(GeometryMethod):
     decay: float = 0.8  # rho; P
     temperature_min: float = 0.01  # tau_min; P
     initial_step: float = 4e-2  # P
-    max_iterations: int = 100
+    max_iterations: int = 10_000  # a safety net: the tolerance ends nearly all runs
     tolerance: float = 1e-6  # relative increase of the objective that ends the ascent
+    memory: int = 0  # steps of the quasi-Newton direction; 0 is the gradient, as in the paper
     unit: str = "score"  # unit of tau: "score" is Gamma h/phi^2; "gain" is h/phi^2, as printed in the paper
 
     def __post_init__(self) -> None:
@@ -222,6 +241,7 @@ class Hago(GeometryMethod):
         checks.positive("initial_step", self.initial_step)
         checks.whole("max_iterations", self.max_iterations, 1)
         checks.between("tolerance", self.tolerance, 0.0, 1.0)
+        checks.whole("memory", self.memory, 0)
         checks.one_of("unit", self.unit, UNITS)
 
     def move(
@@ -234,7 +254,7 @@ class Hago(GeometryMethod):
         if self.unit == "score":
             # The temperatures suit scores near 1; for larger scores they are scaled by the weakest score.
             unit = scenario.budget / max(1.0, scenario.budget * before)
-        moved, iterations, evaluations = _algorithm_2(
+        moved, iterations, evaluations, cut_short = _algorithm_2(
             invert(layout, receiver.free_length, receiver.min_gap_m),
             receiver.free_length,
             float(receiver.min_gap_m),
@@ -248,8 +268,10 @@ class Hago(GeometryMethod):
                 initial_step=float(self.initial_step),
                 max_iterations=self.max_iterations,
                 tolerance=float(self.tolerance),
+                memory=self.memory,
             ),
         )
         # The soft minimum may increase while the minimum decreases.
         work = {"iterations": iterations, "evaluations": evaluations}
-        return no_worse(scenario, layout, moved, beam, devices, work)
+        found = no_worse(scenario, layout, moved, beam, devices, work)
+        return replace(found, status="iteration limit") if cut_short else found
