@@ -374,7 +374,7 @@ def tiny_model() -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
 
 
-def link_of(seed: int, snr_db: float = 10.0, antennas: int = 3) -> Link:
+def link_of(seed: int, snr_db: float = 25.0, antennas: int = 3) -> Link:
     found = design(Scenario.paper(6, 4, antennas, snr_db, seed), "airpass", options={"max_iterations": 3})
     factor = 1.0 if found.selected.any() else 1.001 / found.scores.max()  # at least one device
     assert found.mse_threshold is not None
@@ -414,7 +414,7 @@ def send(link: Link, seed: int = 0, size: int = 60_000, spread: Any = 1.0, **opt
 
 class TestAggregation:
     @pytest.mark.parametrize("seed", range(5))
-    @pytest.mark.parametrize("snr_db", [5.0, 15.0])
+    @pytest.mark.parametrize("snr_db", [15.0, 25.0])
     def test_measured_error_is_the_predicted_one(self, seed: int, snr_db: float) -> None:
         """n complex Gaussian errors have squares of mean MSE and deviation MSE: 4 MSE/√n is 4 sigma."""
         link = link_of(seed, snr_db)
@@ -616,6 +616,28 @@ class TestTraining:
             )
         with pytest.raises(InvalidInput, match="scenario is missing"):
             train(None, data, options=QUICK)
+
+    def test_power_and_error_over_training(self, prepared: Any) -> None:
+        _, link = prepared
+        assert link.selected_count >= 2
+        own, pooled = (
+            train(
+                link,
+                "mnist-mini",
+                seed=1,
+                options=replace(QUICK, link=aggregation.LinkOptions(statistics=statistics)),
+                workers=1,
+            ).history[1:]
+            for statistics in ("device", "pooled")
+        )
+        # Each device sends at most its average power in every round, one of them nearly all of it.
+        assert all(0.5 < record.largest_power <= 1.0 + 1e-9 for record in own)
+        assert max(record.largest_power for record in pooled) > 1.1
+        for record in (*own, *pooled):
+            # An update has 52,933 symbols: 5 sigma of a mean of as many exponential variables.
+            assert record.measured_mse == pytest.approx(record.predicted_mse, rel=5 / math.sqrt(52_933))
+            gap_db = 10 * math.log10(record.predicted_mse / record.measured_mse)
+            assert record.measured_sdr_db - record.predicted_sdr_db == pytest.approx(gap_db, abs=1e-6)
 
     def test_a_comparison_takes_designs_that_are_ready(self, prepared: Any) -> None:
         scenario, link = prepared

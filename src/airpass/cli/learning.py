@@ -67,11 +67,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--statistics",
-    type=click.Choice(["pooled", "device"]),
-    default="pooled",
+    type=click.Choice(["device", "pooled"]),
+    default="device",
     show_default=True,
-    help="Normalise by mean and deviation of all devices together, under which devices with large updates "
-    "exceed their power, or of each device.",
+    help="Normalise by mean and deviation of each device, which keeps the power limit, or of all devices "
+    "together, under which devices with large updates exceed it.",
 )
 @click.option(
     "--channel-error",

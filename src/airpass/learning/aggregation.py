@@ -42,7 +42,7 @@ class LinkOptions:
     """Options of aggregation. The paper has no errors, and does not specify the normalisation."""
 
     normalise: str = "tensor"  # "tensor": each tensor separately; "vector": the whole update at once
-    statistics: str = "pooled"  # mean and deviation of all devices of a round, or "device": of each device
+    statistics: str = "device"  # mean and deviation of each device, or "pooled": of all devices of a round
     channel_error: float = 0.0  # channel estimation error variance, relative to ||g_k||^2/M
     phase_error_deg: float = 0.0  # standard deviation of the phase error, per device
 
@@ -177,7 +177,7 @@ def transmit_with_errors(
     return result
 
 
-def normalise(updates: Single, lengths: list[int], statistics: str = "pooled") -> Symbols:
+def normalise(updates: Single, lengths: list[int], statistics: str = "device") -> Symbols:
     """Updates as symbols of unit power.
 
     Parameters
