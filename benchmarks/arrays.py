@@ -19,12 +19,21 @@ from airpass.designs.base import DesignMethod
 from airpass.designs.colocated import MimoM, MimoMn, MimoMnPlus
 from airpass.designs.distributed import DistributedM, DistributedMn
 from airpass.designs.plus import AirpassPlus
+from airpass.geometry.hago import Hago
 from airpass.selection.hrmc import Hrmc
 
 FILE = Path(__file__).parent.parent / "docs" / "data" / "arrays.csv"
 SEEDS = range(5000, 5020)
 SNRS_DB = {"share": (-20, -15, -10, -5, 0, 5), "energy": (-5, 0, 5, 10, 15, 20)}
 FIELDS = ("normalisation", "snr_db", "seed", "scheme", "selected", "sdr_db", "status", "seconds")
+# One start each, as in the paper; 16 starts each.
+PAIRS = (
+    ("airpass", "MN array x, hrmc"),
+    ("airpass", "MN array z, hrmc"),
+    ("airpass", "M array x, hrmc"),
+    ("airpass, 16 starts", "MN array x, hrmc 16"),
+    ("airpass, 16 starts", "MN array z, hrmc 16"),
+)
 SHAPES = ("x", "y", "z", "xy", "xz", "yz")
 
 
@@ -39,6 +48,9 @@ def schemes() -> dict[str, DesignMethod]:
         "M distributed, hrmc+": DistributedM(),
         "airpass": Airpass(),
         "airpass, 16 starts": Airpass(selection=Hrmc(starts=16)),
+        "airpass, quasi-Newton": Airpass(geometry=Hago(memory=8)),
+        "airpass, quasi-Newton, 16 starts": Airpass(selection=Hrmc(starts=16), geometry=Hago(memory=8)),
+        "airpass, at most 100 steps": Airpass(max_iterations=40, geometry=Hago(max_iterations=100)),
         "airpass-plus": AirpassPlus(threads=1),
     }
 
@@ -107,6 +119,10 @@ def table() -> None:
         for label in schemes():
             cells = [mean(list(found.get((normalisation, snr, label), {}).values())) for snr in snrs]
             print(f"| {label} | " + " | ".join(cells) + " |")
+        for first, second in PAIRS:
+            pairs = [[found.get((normalisation, snr, label), {}) for label in (first, second)] for snr in snrs]
+            cells = [mean([one[seed] - other[seed] for seed in one if seed in other]) for one, other in pairs]
+            print(f"| {first} minus {second} | " + " | ".join(cells) + " |")
         cells, names = [], []
         for snr in snrs:
             arrays = {
@@ -122,6 +138,11 @@ def table() -> None:
             cells.append(mean([plus[seed] - arrays[best][seed] for seed in plus if seed in arrays[best]]))
         print("| airpass-plus minus the best array | " + " | ".join(cells) + " |")
         print("| best array | " + " | ".join(names) + " |")
+    for label in schemes():
+        statuses = [row["status"] for row in rows() if row["scheme"] == label]
+        limited = sum("limit" in status for status in statuses)
+        if limited:
+            print(f"\n{label}: {limited} of {len(statuses)} designs reached an iteration limit")
 
 
 if __name__ == "__main__":
