@@ -112,7 +112,8 @@ class TestStatistics:
     def test_values_that_are_not_defined(self) -> None:
         nan = float("nan")
         assert compare("", {0: 1.0, 1: nan}, NUMBER, low=0.0).effect == "+1.00 (2 trials; 1 undefined)"
-        assert compare("", {0: nan}, NUMBER, low=0.0).effect == "undefined (1 trial; 1 undefined)"
+        found = compare("", {0: nan}, NUMBER, low=0.0)
+        assert (found.verdict, found.effect) == ("not decided", "undefined (1 trial; 1 undefined)")
 
 
 class TestCombination:
@@ -207,7 +208,7 @@ class TestClaims:
         (close,) = [
             part for part in found.parts if part.data == "CIFAR-10" and part.comparison == "as printed"
         ]
-        assert close.effect.endswith("FedAvg on CIFAR-10 is at 32%, below 60%: training has not converged")
+        assert close.effect.endswith("FedAvg on CIFAR-10 is at 32 %, below 60 %: training has not converged")
         assert np.isnan(close.p)
         low = accuracy("fig2", {"fedavg": [0.84, 0.84, 0.85], "airpass": [0.84, 0.83, 0.85]})
         assert claim("C3", low).verdict.startswith("MNIST: not decided")
@@ -392,6 +393,11 @@ class TestPlan:
         (slow,) = [part for part in found.parts if "SDR-DC" in part.what]
         assert (slow.interim, slow.effect) == (False, "+1.00 ± 0.00 devices (10 trials)")
 
+    def test_a_scheme_without_rows_leaves_its_data_set_interim(self) -> None:
+        rows = [row for row in self.rows(20) if row.scheme != "mimo-m-1-start"]
+        assert claim("C1", rows, "paper").verdict == "MNIST: not decided (interim); CIFAR-10: no rows"
+        assert claim("C1", rows).verdict == "MNIST: not decided; CIFAR-10: no rows"
+
 
 class TestMultiplicity:
     def verdicts(self) -> list[Verdict]:
@@ -413,7 +419,7 @@ class TestMultiplicity:
 
     def test_the_text_says_what_chance_would_do(self) -> None:
         text = multiplicity(self.verdicts())
-        assert "Comparisons at 95% confidence: 4." in text
+        assert "Comparisons at 95 % confidence: 4." in text
         assert "0.2 of them would be expected to be decided by chance, and wrongly" in text
         assert "Decided: 3; after Holm's correction for all 4: 1." in text
         assert multiplicity([]) == "No comparison has enough trials for a decision."

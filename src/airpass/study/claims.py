@@ -163,9 +163,8 @@ def _untrained(part: Part, *figures: tuple[Results, str]) -> Part:
     for found, data in figures:
         reached, needed = mean(list(found.values("test_accuracy", FEDAVG).values())), TRAINED_ACCURACY[data]
         if part.verdict != NO_ROWS and not reached.value >= needed:
-            why = (
-                f"FedAvg on {data} is at {reached.value:.0%}, below {needed:.0%}: training has not converged"
-            )
+            levels = f"at {100.0 * reached.value:.0f} %, below {100.0 * needed:.0f} %"
+            why = f"FedAvg on {data} is {levels}: training has not converged"
             return replace(part, verdict=OPEN, effect=f"{part.effect}; {why}", p=float("nan"))
     return part
 
@@ -229,9 +228,11 @@ def _falls(figure: str, letter: str) -> Test:
         for comparison, subject in SUBJECTS.items():
             points = list(found.places(subject))
             name = display_name(subject)
+            declared = found.declared(subject)
             if len(points) < 3:
                 verdict, why = (OPEN, "fewer than three points") if points else (NO_ROWS, "no rows")
-                parts.append(Part(f"loss of {name} falls with {letter}", verdict, why, comparison))
+                what, interim = f"loss of {name} falls with {letter}", declared is not None
+                parts.append(Part(what, verdict, why, comparison, interim=interim))
                 continue
             loss = [found.values("train_loss", subject, point) for point in points]
             whole = minus(loss[0], loss[-1])
@@ -332,7 +333,7 @@ def _leads(counts: _Counts, scheme: str, others: Sequence[str], margin: float = 
     by = "" if margin == NO_LIMIT else f" by 0 to {margin:g} devices"
     if not any(leads.values()):
         what = f"{display_name(scheme)} above {_rival_name(others)}{by}"
-        return [Part(what, NO_ROWS, "no rows", counts.comparison.name)]
+        return [counts.part(what, {}, (scheme, *others), 0.0, margin)]
     return [
         counts.part(
             f"{display_name(scheme)} above {second[point].name}{by}, {point} dB",
@@ -351,8 +352,10 @@ def _average(values: Sequence[Values]) -> Values:
     return {trial: float(np.mean([value[trial] for value in values])) for trial in sorted(common)}
 
 
-def _gain_at_low_snr(counts: _Counts, others: Sequence[str]) -> Part:
-    """The mean gain is larger below 0 dB than from 0 dB on."""
+def _gain_at_low_snr(counts: _Counts, others: Sequence[str]) -> list[Part]:
+    """The mean gain is larger below 0 dB than from 0 dB on, if there are SNRs on both sides."""
+    if len({snr_db < 0.0 for snr_db in counts.snr_db.values()}) < 2:
+        return []
     subject = counts.comparison.subject
     first, second = counts.of(subject), counts.of(*others)
     leads = {point: minus(first[point].values, second[point].values) for point in counts.snr_db}
@@ -361,14 +364,14 @@ def _gain_at_low_snr(counts: _Counts, others: Sequence[str]) -> Part:
         for is_low in (True, False)
     )
     what = f"mean gain over {_rival_name(others)} larger below 0 dB than above, by"
-    return counts.part(what, minus(low, high), (subject, *others), 0.0, NO_LIMIT)
+    return [counts.part(what, minus(low, high), (subject, *others), 0.0, NO_LIMIT)]
 
 
 def _meeting(counts: _Counts, groups: Sequence[Sequence[str]]) -> Part:
     """All schemes select nearly the same number of devices at the highest SNR."""
     schemes = [name for names in groups for name in names]
     if not counts.snr_db:
-        return Part("all meet at high SNR", NO_ROWS, "no rows", counts.comparison.name)
+        return counts.part("all meet at high SNR", {}, schemes, -NO_LIMIT, TOGETHER_DEVICES)
     point = list(counts.snr_db)[-1]
     values = [counts.of(*names)[point].values for names in groups]
     trials = sorted(set.intersection(*(set(value) for value in values)))
@@ -386,7 +389,8 @@ def _c8(study: Study) -> list[Part]:
         rivals = [*arrays, *((name,) for name in comparison.variants if name == "airpass-mp")]
         for others in rivals:
             parts += _leads(counts, subject, others)
-        parts += [_gain_at_low_snr(counts, others) for others in arrays]
+        for others in arrays:
+            parts += _gain_at_low_snr(counts, others)
         if "airpass-sdr-dc" in comparison.variants:
             parts += _leads(counts, "airpass-sdr-dc", (subject,), MARGINAL_DEVICES)
         parts.append(_meeting(counts, [(subject,), *rivals]))

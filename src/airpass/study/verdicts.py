@@ -182,8 +182,8 @@ def compare(
         Verdict and effect.
     """
     found = mean(list(values.values()))
-    interim = declared is not None and 0 < len(values) < declared
-    verdict = within(found, low, high)
+    interim = declared is not None and len(values) < declared
+    verdict = within(found, low, high) if found.count or not values else OPEN
     p_values = [p_value(found, limit) for limit in (low, high) if abs(limit) < NO_LIMIT]
     return Part(
         what=what,
@@ -235,7 +235,8 @@ def multiplicity(verdicts: Sequence[Verdict]) -> str:
     decided = [part for part in tests.values() if part.verdict in (HOLDS, FAILS)]
     remain = sum(part.holm <= level for part in decided)
     return (
-        f"Comparisons at {CONFIDENCE:.0%} confidence: {len(tests)}. If every true mean were at its limit, "
-        f"{level * len(tests):.1f} of them would be expected to be decided by chance, and wrongly. "
+        f"Comparisons at {100.0 * CONFIDENCE:.0f} % confidence: {len(tests)}. "
+        f"If every true mean were at its limit, {level * len(tests):.1f} of them would be expected to be "
+        "decided by chance, and wrongly. "
         f"Decided: {len(decided)}; after Holm's correction for all {len(tests)}: {remain}."
     )
