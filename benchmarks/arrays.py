@@ -121,7 +121,9 @@ def table() -> None:
             cells = [mean(list(found.get((normalisation, snr, label), {}).values())) for snr in snrs]
             print(f"| {label} | " + " | ".join(cells) + " |")
         for first, second in PAIRS:
-            pairs = [[found.get((normalisation, snr, label), {}) for label in (first, second)] for snr in snrs]
+            pairs = [
+                [found.get((normalisation, snr, label), {}) for label in (first, second)] for snr in snrs
+            ]
             cells = [mean([one[seed] - other[seed] for seed in one if seed in other]) for one, other in pairs]
             print(f"| {first} minus {second} | " + " | ".join(cells) + " |")
         cells, names = [], []
@@ -159,18 +161,18 @@ def figure() -> None:
     panels: dict[str, dict[str, tuple[str, Look]]] = {
         "(a) One start each": {
             "AirPASS": ("airpass", colour["airpass"]),
-            "M×N, line along x": ("MN array x, hrmc", colour["mimo-mn"]),
-            "M×N, upright line": ("MN array z, hrmc", upright),
+            "MN, line along x": ("MN array x, hrmc", colour["mimo-mn"]),
+            "MN, upright line": ("MN array z, hrmc", upright),
             "M, line along x": ("M array x, hrmc", colour["mimo-m"]),
         },
         "(b) Sixteen starts each": {
             "AirPASS": ("airpass, 16 starts", colour["airpass"]),
-            "M×N, line along x": ("MN array x, hrmc 16", colour["mimo-mn"]),
-            "M×N, upright line": ("MN array z, hrmc 16", upright),
+            "MN, line along x": ("MN array x, hrmc 16", colour["mimo-mn"]),
+            "MN, upright line": ("MN array z, hrmc 16", upright),
         },
         "(c) Best known of each": {
             "AirPASS-plus": ("airpass-plus", colour["airpass-plus"]),
-            "M×N, best shape, HRMC+": ("best", colour["mimo-mn-plus"]),
+            "MN, best shape, HRMC+": ("best", colour["mimo-mn-plus"]),
         },
     }
     snrs = SNRS_DB["share"]

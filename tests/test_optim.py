@@ -146,7 +146,8 @@ class TestCurvature:
         hessian, pairs = self.history(np.random.default_rng(seed), size, 3, count)
         eigenvalues = np.linalg.eigvalsh(hessian)
         step = curvature.trial_step(pairs, 7.0)
-        assert 1.0 / eigenvalues[-1] <= step * (1 + 1e-9) and step <= (1 + 1e-9) / eigenvalues[0]
+        assert 1.0 / eigenvalues[-1] <= step * (1 + 1e-9)
+        assert step <= (1 + 1e-9) / eigenvalues[0]
         s, y = (values[(count - 1) % 3] for values in (pairs.steps, pairs.changes))
         assert step == pytest.approx(s @ y / (y @ y) if count % 2 == 1 else s @ s / (s @ y))
 

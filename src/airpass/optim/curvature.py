@@ -82,9 +82,10 @@ def trial_step(pairs: Pairs, otherwise: float) -> float:
     if count == 0:
         return otherwise
     slot = (count - 1) % pairs.inverse.size
+    inverse: float = pairs.inverse[slot]
     if count % 2 == 1:
-        return 1.0 / (pairs.inverse[slot] * dot(pairs.changes[slot], pairs.changes[slot]))
-    return pairs.inverse[slot] * dot(pairs.steps[slot], pairs.steps[slot])
+        return 1.0 / (inverse * dot(pairs.changes[slot], pairs.changes[slot]))
+    return inverse * dot(pairs.steps[slot], pairs.steps[slot])
 
 
 @kernel
