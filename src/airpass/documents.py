@@ -29,6 +29,7 @@ def selection_document(selection: Selection) -> dict[str, Any]:
         "status": selection.status,
         "work": dict(selection.work),
         "seconds": selection.seconds,
+        "compile_seconds": selection.compile_seconds,
         "version": __version__,
         "seed": selection.seed,
     }
@@ -75,6 +76,7 @@ def design_document(design: Design) -> dict[str, Any]:
         "status": design.status,
         "work": dict(design.work),
         "seconds": design.seconds,
+        "compile_seconds": design.compile_seconds,
         "version": __version__,
         "seed": design.seed,
     }

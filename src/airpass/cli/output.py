@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from airpass.selection.api import Selection
     from airpass.selection.certificate import Certificate
 
+SHOWN_COMPILE_S = 0.05  # shorter compile times are not printed
 DEVICE_ROWS = 60  # longer tables are cut on the terminal; the JSON has all rows
 
 
@@ -227,6 +228,8 @@ def _print_summary(
             f"MSE {selection.mse:.4g} (limit {selection.mse_threshold:g}), SDR {selection.sdr_db:.1f} dB"
         )
     parts.append(f"{selection.seconds:.3g} s")
+    if selection.compile_seconds > SHOWN_COMPILE_S:
+        parts.append(f"and {selection.compile_seconds:.2g} s to compile")
     screen.print(", ".join(parts))
     if selection.status not in ("done", "converged"):
         screen.print(f"status: {selection.status}")

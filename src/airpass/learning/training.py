@@ -6,7 +6,6 @@ partition, initial weights, mini-batches and noise, and an interrupted run resum
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -26,6 +25,7 @@ from airpass.core.registry import discard, result_options
 from airpass.core.threads import one_blas_thread, processors
 from airpass.core.types import Real, Single
 from airpass.designs.api import Design, design
+from airpass.kernels.clock import now
 from airpass.learning import FEDAVG, models
 from airpass.learning.aggregation import over_the_air, weighted_mean
 from airpass.learning.checkpoint import Saved, restore, save
@@ -332,17 +332,17 @@ class _Run:
         data = self.data.dataset if workers == 1 else self.data.dataset.in_shared_memory()
         make = partial(make_trainer, data, self.data.samples, self.options, self.seed)
         with Pool(make, workers, self.devices, self.state.size) as pool:
-            began = time.perf_counter() - self.seconds
+            began = now() - self.seconds
             if self.round == 0 and not self.history:
                 self._evaluate(pool)
             try:
                 while not self.done:
                     self._redraw()
                     self._round(pool)
-                    self.seconds = time.perf_counter() - began
+                    self.seconds = now() - began
                     if self.round % self.options.evaluate_every == 0 or self.done:
                         self._evaluate(pool)
-                        self.seconds = time.perf_counter() - began
+                        self.seconds = now() - began
                         self._save()
                     on_round(self.round, self._latest())
             except KeyboardInterrupt:
