@@ -127,7 +127,7 @@ def design(
     selection: str | SelectionMethod | type[SelectionMethod] | None = None,
     geometry: str | GeometryMethod | type[GeometryMethod] | None = None,
     options: Mapping[str, Any] | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     on_step: OnStep | None = None,
     report: Report | None = None,
     start_layout: Any = None,
@@ -146,7 +146,8 @@ def design(
     options
         Changes of the method's options, such as {"selection": {"starts": 16}}.
     seed
-        Seed of everything random.
+        Seed of everything random. Default: the seed that the scenario's devices were drawn with, or 0 if they
+        were given.
     on_step
         Callback after every outer iteration.
     report
@@ -161,7 +162,7 @@ def design(
         Layout, beam, scores, selected devices and their transmit scaling.
     """
     chosen = design_method(method, selection, geometry, options)
-    checks.whole("seed", seed, 0)
+    seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
     start = None if start_layout is None else scenario.checked_layout(start_layout)
     with one_blas_thread():
         watch = Stopwatch()
