@@ -10,12 +10,18 @@ if TYPE_CHECKING:
     from airpass.aircomp import Link
     from airpass.designs.api import Design
     from airpass.designs.tolerance import Tolerance
-    from airpass.learning.training import TrainingRun
+    from airpass.learning.history import TrainingRun
     from airpass.selection.api import Selection
     from airpass.selection.certificate import Certificate
 
 SHOWN_COMPILE_S = 0.05  # shorter compile times are not printed
 DEVICE_ROWS = 60  # longer tables are cut on the terminal; the JSON has all rows
+
+SET_VERDICTS = {
+    "feasible": "feasible (a beam was found)",
+    "infeasible": "infeasible (proved)",
+    "undecided": "undecided (no beam found, infeasibility not proved)",
+}
 
 
 def console() -> Any:
@@ -98,8 +104,8 @@ def write_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
         write_atomically(folder / f"curves.{kind}", render(figure, kind))
 
 
-def print_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
-    """Print the last evaluated round of each scheme."""
+def print_training(runs: Sequence["TrainingRun"], folder: Path | None) -> None:
+    """Print the last evaluated round of each scheme, and the folder if there is one."""
     from rich.table import Table
 
     table = Table("scheme", box=None, header_style="bold", pad_edge=False)
@@ -129,7 +135,8 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
         )
     screen = console()
     screen.print(table)
-    screen.print(f"\nHistory, curves and checkpoints: {folder}", soft_wrap=True)
+    if folder is not None:
+        screen.print(f"\nHistory, curves and checkpoints: {folder}", soft_wrap=True)
 
 
 def write_json(path: str | None, build: Callable[[], dict[str, Any]]) -> None:
@@ -212,6 +219,11 @@ def print_selection(selection: "Selection", certificate: "Certificate | None") -
     screen.print(f"[bold]{selection.method.name}[/]  {chains} receive chains, {count} devices")
     _print_summary(screen, selection, certificate)
     _print_devices(screen, selection, [])
+
+
+def print_set(devices: Sequence[int], verdict: str) -> None:
+    """The verdict on a set of devices."""
+    console().print(f"\nset {','.join(map(str, devices))}: {SET_VERDICTS[verdict]}", highlight=False)
 
 
 def _print_summary(

@@ -15,7 +15,7 @@ from numba.core import event
 _LOCK_EVENT = "numba:compiler_lock"  # held while a kernel is compiled, loaded or stored
 
 
-class _CompileTime(event.Listener):  # type: ignore[misc]  # Numba has no types
+class _CompileTime(event.Listener):
     """Adds up the time in which at least one thread holds the lock or waits for it."""
 
     def __init__(self) -> None:
