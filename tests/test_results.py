@@ -361,7 +361,7 @@ class TestRefusals:
     def test_absent_files_and_folders(self, run: Any, tmp_path: Path) -> None:
         assert_refused(run("show", tmp_path / "no.json"), "no.json", "cannot be read")
         assert_refused(run("show", tmp_path), "history.json", "rows.parquet")
-        with pytest.raises(InvalidInput, match="no history.json"):
+        with pytest.raises(InvalidInput, match=r"no history\.json"):
             load(tmp_path)
         (tmp_path / "fig2").mkdir()
         (tmp_path / "fig2" / "rows.parquet").touch()
