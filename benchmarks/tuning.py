@@ -83,7 +83,9 @@ def design_row(options: Options) -> list[str]:
     """Mean selected devices and milliseconds of complete designs, per case."""
     cells = []
     for case in DESIGN_CASES:
-        results = [design(Scenario.paper(*case, seed), "airpass", options=options) for seed in DESIGN_SEEDS]
+        results = [
+            design(Scenario.paper(*case, seed), "airpass", options=options, seed=0) for seed in DESIGN_SEEDS
+        ]
         count = np.mean([result.selected_count for result in results])
         cells.append(f"{count:.2f} ({1e3 * np.mean([result.seconds for result in results]):.0f} ms)")
     return cells

@@ -55,7 +55,7 @@ def test_selection(method: str, size: Size, measured: dict[str, int]) -> None:
     ],
 )
 def test_design(method: str, size: Size, seeds: int, measured: dict[str, int]) -> None:
-    works = [design(Scenario.paper(*size, seed), method).work for seed in range(2000, 2000 + seeds)]
+    works = [design(Scenario.paper(*size, seed), method, seed=0).work for seed in range(2000, 2000 + seeds)]
     check(total(works), measured, 1.5)
 
 

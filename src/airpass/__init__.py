@@ -5,8 +5,9 @@ The public names. They are imported when first used, so that `import airpass` an
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+
+from airpass.core.version import __version__
 
 if TYPE_CHECKING:
     from airpass.aircomp import Link
@@ -14,8 +15,10 @@ if TYPE_CHECKING:
     from airpass.designs.api import Design, design
     from airpass.designs.tolerance import Tolerance, tolerance
     from airpass.learning.compare import compare
+    from airpass.learning.history import Runs, TrainingRun
     from airpass.learning.options import TrainOptions
-    from airpass.learning.training import TrainingRun, prepare, train
+    from airpass.learning.training import prepare, train
+    from airpass.results import load
     from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
     from airpass.selection.api import Selection, select
     from airpass.selection.certificate import Certificate, certify
@@ -29,22 +32,23 @@ __all__ = [
     "Link",
     "Radio",
     "Receiver",
+    "Runs",
     "Scenario",
     "Selection",
     "Tolerance",
     "TrainOptions",
     "TrainingRun",
     "Weighting",
+    "__version__",
     "certify",
     "compare",
     "design",
+    "load",
     "prepare",
     "select",
     "tolerance",
     "train",
 ]
-
-__version__ = version("airpass")
 
 _NAMES = {
     "aircomp": ("Link",),
@@ -52,8 +56,10 @@ _NAMES = {
     "designs.api": ("Design", "design"),
     "designs.tolerance": ("Tolerance", "tolerance"),
     "learning.compare": ("compare",),
+    "learning.history": ("Runs", "TrainingRun"),
     "learning.options": ("TrainOptions",),
-    "learning.training": ("TrainingRun", "prepare", "train"),
+    "learning.training": ("prepare", "train"),
+    "results": ("load",),
     "scenario": ("DeviceDraw", "Devices", "Radio", "Receiver", "Scenario", "Weighting"),
     "selection.api": ("Selection", "select"),
     "selection.certificate": ("Certificate", "certify"),
@@ -70,4 +76,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__"])
+    return sorted(__all__)

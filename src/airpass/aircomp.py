@@ -24,6 +24,7 @@ from math import inf, log10, nan
 import numpy as np
 
 from airpass.core.errors import InvalidInput
+from airpass.core.results import Result
 from airpass.core.types import Complex, Mask, Real
 from airpass.optim.ranking import rank
 
@@ -279,7 +280,7 @@ def sdr_db(signal: float, mse: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class Link:
+class Link(Result):
     """Channels, weights, a beam and powers; scores, senders and scaling follow from them.
 
     Parameters

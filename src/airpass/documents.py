@@ -1,34 +1,65 @@
-"""Results as JSON documents; docs/formats.md describes them."""
+"""Results as JSON documents, written and read; docs/formats.md describes them.
+
+Python writes floating-point numbers with as many digits as are needed to read the same number again, so a
+result that is read has the bits of the one that was written. A design does not store its channels, as they
+follow from scenario and antennas; its scores are checked when it is read.
+"""
 
 import json
 import math
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
-from airpass import __version__
+from airpass import designs, geometry, selection
 from airpass.aircomp import Link
-from airpass.core.registry import Method, options_dict, parts
-from airpass.core.types import Complex
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
+from airpass.core.registry import Method, RecordedMethod, Registry, options_dict, parts, with_options
+from airpass.core.types import Complex, Real, Single
+from airpass.core.version import __version__
+from airpass.designs.alternating import Alternation
 from airpass.designs.api import Design
-from airpass.designs.tolerance import Tolerance
-from airpass.selection.api import Selection
+from airpass.designs.base import RecordedDesign, Step
+from airpass.designs.tolerance import Outcome, Tolerance
+from airpass.learning.history import Record, Runs, TrainingRun
+from airpass.scenario import DeviceDraw, Scenario
+from airpass.selection.api import Selection, checked_channels, checked_weights
+from airpass.selection.base import RecordedSelection
 from airpass.selection.certificate import Certificate, SetCheck
 
-if TYPE_CHECKING:
-    from airpass.learning.training import TrainingRun
+FORMAT_VERSION = 2  # of the files that are written; files of version 1, by airpass 0.1, have no number
+SCORE_ERROR = 1e-6  # largest difference of scores that are recomputed, relative to the largest score
+
+M = TypeVar("M", bound=Method)
+
+# Writing -----------------------------------------------------------------------------
+
+
+def link_document(link: Link) -> dict[str, Any]:
+    """A link, with what is known of how it was found."""
+    if isinstance(link, Design):
+        return design_document(link)
+    if isinstance(link, Selection):
+        return selection_document(link)
+    return {**_header("link"), "channels": _complex(link.channels), **_link(link), "version": __version__}
 
 
 def selection_document(selection: Selection) -> dict[str, Any]:
     """The result of `select`."""
     return {
+        **_header("selection"),
+        "channels": _complex(selection.channels),
         "method": _method(selection.method),
         **_link(selection),
         "status": selection.status,
         "work": dict(selection.work),
         "seconds": selection.seconds,
+        "compile_seconds": selection.compile_seconds,
         "version": __version__,
         "seed": selection.seed,
     }
@@ -55,8 +86,13 @@ def set_document(devices: list[int], check: SetCheck) -> dict[str, Any]:
 
 def design_document(design: Design) -> dict[str, Any]:
     """The result of `design`."""
+    drawn = design.scenario.devices.drawn_from
+    follows = _same(design.channels, _channels(design.scenario, design.layout, design.array))
     return {
+        **_header("design"),
         "scenario": design.scenario.to_dict(),
+        "drawn_from": None if drawn is None else asdict(drawn),
+        "channels": None if follows else _complex(design.channels),
         "method": _method(design.method),
         "layout_m": None if design.layout is None else design.layout.tolist(),
         "array_m": None if design.array is None else design.array.tolist(),
@@ -75,6 +111,7 @@ def design_document(design: Design) -> dict[str, Any]:
         "status": design.status,
         "work": dict(design.work),
         "seconds": design.seconds,
+        "compile_seconds": design.compile_seconds,
         "version": __version__,
         "seed": design.seed,
     }
@@ -105,20 +142,25 @@ def tolerance_document(tolerance: Tolerance) -> dict[str, Any]:
     }
 
 
-def training_document(runs: Sequence["TrainingRun"]) -> dict[str, Any]:
+def training_document(runs: Sequence[TrainingRun]) -> dict[str, Any]:
     """The result of `train`."""
     return {
+        **_header("training"),
         "runs": [
             {
                 "scheme": run.scheme,
                 "dataset": run.dataset,
+                "devices": run.devices,
                 "scenario": None if run.scenario is None else run.scenario.to_dict(),
+                "drawn_from": None if (drawn := _drawn_from(run.scenario)) is None else asdict(drawn),
                 "design": None if run.design is None else design_document(run.design),
+                "link": None if run.link is None or run.design is not None else link_document(run.link),
                 "config": dict(run.config),
                 "parameters": run.parameters,
                 "history": [asdict(record) for record in run.history],
                 "finished": run.finished,
                 "status": run.status,
+                "state": _single(run.state),
             }
             for run in runs
         ],
@@ -126,19 +168,31 @@ def training_document(runs: Sequence["TrainingRun"]) -> dict[str, Any]:
     }
 
 
-def training_table(runs: Sequence["TrainingRun"]) -> bytes:
+def training_table(runs: Sequence[TrainingRun]) -> bytes:
     """All histories as one Parquet file, a row per scheme and evaluated round."""
     import pyarrow
     from pyarrow import parquet
 
-    rows = [
+    sink = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.Table.from_pylist(history_rows(runs)), sink)
+    return bytes(sink.getvalue())
+
+
+def history_rows(runs: Sequence[TrainingRun]) -> list[dict[str, Any]]:
+    """All histories as rows, one per scheme and evaluated round."""
+    return [
         {"scheme": run.scheme, "dataset": run.dataset, **asdict(record)}
         for run in runs
         for record in run.history
     ]
-    sink = pyarrow.BufferOutputStream()
-    parquet.write_table(pyarrow.Table.from_pylist(rows), sink)
-    return bytes(sink.getvalue())
+
+
+def _header(kind: str) -> dict[str, Any]:
+    return {"format_version": FORMAT_VERSION, "kind": kind}
+
+
+def _drawn_from(scenario: Scenario | None) -> DeviceDraw | None:
+    return None if scenario is None else scenario.devices.drawn_from
 
 
 def _link(link: Link) -> dict[str, Any]:
@@ -146,6 +200,7 @@ def _link(link: Link) -> dict[str, Any]:
         "beam": _complex(link.beam),
         "weights": link.weights.tolist(),
         "budget": link.budget,
+        "power": link.power,
         "scores": link.scores.tolist(),
         "selected": link.selected.tolist(),
         "selected_count": link.selected_count,
@@ -165,6 +220,10 @@ def _complex(values: Complex) -> dict[str, list[float]]:
     return {"re": values.real.tolist(), "im": values.imag.tolist()}
 
 
+def _single(values: Single) -> dict[str, str]:
+    return {"float32": b64encode(values.astype("<f4").tobytes()).decode()}
+
+
 def encode(document: Any) -> bytes:
     """JSON text. NaN and infinity become null."""
     return (json.dumps(_plain(document), indent=2, allow_nan=False) + "\n").encode()
@@ -180,3 +239,309 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+# Reading -----------------------------------------------------------------------------
+
+
+def read(path: str | Path) -> tuple[dict[str, Any], Link | Runs]:
+    """Read a result.
+
+    Parameters
+    ----------
+    path
+        JSON file that `save`, or a command with --json, wrote.
+
+    Returns
+    -------
+    document : dict[str, Any]
+        Content of the file.
+    result : Link or Runs
+        A design, a selection, a link or training runs.
+    """
+    document = _decoded(path)
+    kind = document.get("kind") or _kind_of_first_version(document)
+    readers: dict[str, Callable[[Mapping[str, Any]], Link | Runs]] = {
+        "design": _design,
+        "selection": _selection,
+        "link": _bare_link,
+        "training": _training,
+    }
+    if kind not in readers:
+        raise InvalidInput(f"{path}: not a result of airpass design, select or train")
+    try:
+        return document, readers[kind](document)
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}") from None
+    except KeyError as error:
+        raise InvalidInput(f"{path}: {error.args[0]} is missing; the file is damaged") from None
+    except (TypeError, ValueError, AttributeError, IndexError) as error:
+        raise InvalidInput(f"{path}: damaged ({error})") from None
+
+
+def _decoded(path: str | Path) -> dict[str, Any]:
+    """The content of a file, after a look at the version of its format."""
+    try:
+        document = json.loads(Path(path).read_bytes())
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"{path}: not JSON; give a file that airpass wrote with --json or save") from None
+    if not isinstance(document, dict):
+        raise InvalidInput(f"{path}: not a result of airpass design, select or train")
+    version = document.get("format_version", 1)
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise InvalidInput(f"{path}: format_version = {version!r}: must be a whole number >= 1")
+    if version > FORMAT_VERSION:
+        raise InvalidInput(
+            f"{path}: has format version {version}, written by airpass {document.get('version', '?')}; "
+            f"airpass {__version__} reads versions up to {FORMAT_VERSION}: install a newer one"
+        )
+    return document
+
+
+def _kind_of_first_version(document: Mapping[str, Any]) -> str:
+    kinds = {"runs": "training", "scenario": "design", "beam": "selection"}
+    return next((kind for key, kind in kinds.items() if key in document), "")
+
+
+def _design(document: Mapping[str, Any]) -> Design:
+    scenario = _scenario(document)
+    layout = None if document["layout_m"] is None else scenario.checked_layout(document["layout_m"])
+    array = None if document["array_m"] is None else np.array(document["array_m"], dtype=np.float64)
+    stored = document.get("channels")
+    channels = _channels(scenario, layout, array) if stored is None else _complex_from(stored)
+    if channels is None:
+        raise InvalidInput("layout_m, array_m and channels are all missing; the file is damaged")
+    found = Design(
+        channels=channels,
+        weights=scenario.weights,
+        beam=_complex_from(document["beam"]),
+        budget=scenario.budget,
+        power=scenario.radio.power,
+        mse_threshold=scenario.radio.mse_threshold,
+        scenario=scenario,
+        method=_method_from(document["method"], designs.METHODS, RecordedDesign),
+        layout=layout,
+        array=array,
+        trace=tuple(Step(**step) for step in document["trace"]),
+        status=str(document["status"]),
+        work=dict(document["work"]),
+        seconds=float(document["seconds"]),
+        compile_seconds=float(document.get("compile_seconds", 0.0)),
+        seed=checks.whole("seed", document["seed"], 0),
+    )
+    _check_scores(found, document)
+    return found
+
+
+def _selection(document: Mapping[str, Any]) -> Selection:
+    if "channels" not in document:
+        raise InvalidInput(
+            f"written by airpass {document.get('version', '0.1')}, whose selections do not hold their "
+            "channels: run airpass select again"
+        )
+    found = Selection(
+        **_link_fields(document),
+        method=_method_from(document["method"], selection.METHODS, RecordedSelection),
+        status=str(document["status"]),
+        work=dict(document["work"]),
+        seconds=float(document["seconds"]),
+        compile_seconds=float(document["compile_seconds"]),
+        seed=checks.whole("seed", document["seed"], 0),
+    )
+    _check_scores(found, document)
+    return found
+
+
+def _bare_link(document: Mapping[str, Any]) -> Link:
+    found = Link(**_link_fields(document))
+    _check_scores(found, document)
+    return found
+
+
+def _link_fields(document: Mapping[str, Any]) -> dict[str, Any]:
+    channels = checked_channels(_complex_from(document["channels"]))
+    threshold = document["mse_threshold"]
+    return {
+        "channels": channels,
+        "weights": checked_weights(document["weights"], channels.shape[1]),
+        "beam": _complex_from(document["beam"]),
+        "budget": checks.positive("budget", document["budget"]),
+        "power": checks.positive("power", document["power"]),
+        "mse_threshold": None if threshold is None else checks.positive("mse_threshold", threshold),
+    }
+
+
+def _training(document: Mapping[str, Any]) -> Runs:
+    return Runs(_run(run) for run in document["runs"])
+
+
+def _run(run: Mapping[str, Any]) -> TrainingRun:
+    found = None if run["design"] is None else _design(run["design"])
+    scenario = None
+    if found is not None:
+        scenario = found.scenario
+    elif run["scenario"] is not None:
+        scenario = _scenario(run)
+    link: Link | None = found
+    if (stored := run.get("link")) is not None:
+        link = _selection(stored) if stored["kind"] == "selection" else _bare_link(stored)
+    known = len(run["scenario"]["devices"]["x_m"]) if "devices" not in run else run["devices"]
+    return TrainingRun(
+        scheme=str(run["scheme"]),
+        dataset=str(run["dataset"]),
+        devices=checks.whole("devices", known, 1),
+        scenario=scenario,
+        link=link,
+        config=dict(run["config"]),
+        parameters=checks.whole("parameters", run["parameters"], 0),
+        history=tuple(_record(row) for row in run["history"]),
+        state=_single_from(run["state"]) if "state" in run else np.empty(0, np.float32),
+        finished=bool(run["finished"]),
+        status=str(run["status"]),
+    )
+
+
+def _record(row: Mapping[str, Any]) -> Record:
+    """A round. Values that are null or, in files of airpass 0.1, absent were not numbers."""
+    values: dict[str, Any] = {
+        item.name: row[item.name] if item.type in (int, "int") else _float(row.get(item.name))
+        for item in fields(Record)
+    }
+    for name in ("predicted", "measured"):
+        if values[f"{name}_mse"] == 0.0:
+            values[f"{name}_sdr_db"] = math.inf
+    return Record(**values)
+
+
+def tolerance_from(document: Mapping[str, Any], threshold: float) -> Tolerance:
+    """The tolerance of a design's document.
+
+    Parameters
+    ----------
+    document
+        As `tolerance_document` makes it.
+    threshold
+        Largest aggregation error of the design.
+
+    Returns
+    -------
+    Tolerance
+        The outcomes.
+    """
+    return Tolerance(
+        position_mm=document["position_mm"],
+        channel_error=document["channel_error"],
+        draws=document["draws"],
+        seed=document["seed"],
+        nominal=document["nominal_count"],
+        outcomes={
+            name: Outcome(
+                senders=_reals(outcome["senders"]),
+                counts=_reals(outcome["counts"]),
+                misalignments=_reals(outcome["misalignments"]),
+                mses=_reals(outcome["mse"]),
+                threshold=threshold,
+            )
+            for name, outcome in document["receivers"].items()
+        },
+    )
+
+
+def certificate_from(document: Mapping[str, Any]) -> Certificate:
+    """The certificate of a selection's document.
+
+    Parameters
+    ----------
+    document
+        As `certificate_document` makes it.
+
+    Returns
+    -------
+    Certificate
+        The upper bound.
+    """
+    return Certificate(document["at_most"], document["bound"], np.array(document["multipliers"]))
+
+
+def _scenario(document: Mapping[str, Any]) -> Scenario:
+    """The scenario of a design or a run, with the distribution that its devices were drawn from."""
+    scenario = Scenario.from_dict(document["scenario"])
+    drawn = document.get("drawn_from")
+    if drawn is None:
+        return scenario
+    return replace(scenario, devices=replace(scenario.devices, drawn_from=DeviceDraw(**drawn)))
+
+
+def _channels(scenario: Scenario, layout: Real | None, array: Real | None) -> Complex | None:
+    """The channels that follow from a scenario and its antennas."""
+    if layout is not None:
+        return scenario.uplink.channels(layout)
+    return None if array is None else scenario.array_at(array).channels()
+
+
+def _same(one: Complex, other: Complex | None) -> bool:
+    return other is not None and np.array_equal(one, other)
+
+
+def _check_scores(link: Link, document: Mapping[str, Any]) -> None:
+    """Refuse a file whose parts do not fit together."""
+    stored = np.array(document["scores"], dtype=np.float64)
+    scores = link.scores
+    same = stored.shape == scores.shape
+    if not same or not np.abs(stored - scores).max() <= SCORE_ERROR * scores.max():
+        raise InvalidInput("the scores do not follow from channels, weights and beam; the file was changed")
+
+
+def _method_from(
+    document: Mapping[str, Any], registry: Registry[M], placeholder: type[RecordedMethod]
+) -> Any:
+    """The method of a result: the registered one with its options, or a placeholder.
+
+    No code is imported that a file names: only registered methods are looked up.
+    """
+    name, options = str(document["name"]), dict(document["options"])
+    nested = {key: value for key, value in document.items() if key not in ("name", "options")}
+    base: Any = registry.methods().get(name, Alternation() if registry.base is designs.METHODS.base else None)
+    if base is not None:
+        try:
+            chosen = {key: _part(getattr(base, key), part) for key, part in nested.items()}
+            found = with_options(replace(base, **chosen), options)
+            if (found.name, parts(found), options_dict(found)) == (name, nested, options):
+                return found
+        except (InvalidInput, AttributeError, TypeError, ValueError):
+            pass  # options of another version, or a nested method that is not registered
+    return placeholder(name, nested, options)
+
+
+def _part(current: Method, name: str) -> Method:
+    """A nested method by name, of the kind that is there by default."""
+    if current.name == name:
+        return current
+    registries: tuple[Registry[Any], ...] = (selection.METHODS, geometry.METHODS, designs.METHODS)
+    kind = next(registry for registry in registries if isinstance(current, registry.base))
+    found = kind.methods().get(name)
+    if found is None:
+        raise InvalidInput(f"method {name}: is not registered")
+    part: Method = found
+    return part
+
+
+def _complex_from(document: Mapping[str, Any]) -> Complex:
+    re, im = (np.array(document[part], dtype=np.float64) for part in ("re", "im"))
+    values = np.empty(np.broadcast_shapes(re.shape, im.shape), np.complex128)
+    values.real, values.imag = re, im  # re + 1j * im would lose the sign of zeros
+    return values
+
+
+def _single_from(document: Mapping[str, str]) -> Single:
+    return np.frombuffer(b64decode(document["float32"], validate=True), "<f4").astype(np.float32)
+
+
+def _reals(values: Sequence[Any]) -> Real:
+    return np.array([_float(value) for value in values])
+
+
+def _float(value: Any) -> float:
+    return math.nan if value is None else float(value)

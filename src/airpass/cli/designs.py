@@ -19,6 +19,7 @@ from airpass.cli.output import (
     flat,
     print_design,
     print_selection,
+    print_set,
     print_tolerance,
     progress,
     write_json,
@@ -30,12 +31,6 @@ from airpass.core.errors import InvalidInput
 if TYPE_CHECKING:
     from airpass.designs.base import DesignMethod, Step
     from airpass.scenario import Scenario
-
-SET_VERDICTS = {
-    "feasible": "feasible (a beam was found)",
-    "infeasible": "infeasible (proved)",
-    "undecided": "undecided (no beam found, infeasibility not proved)",
-}
 
 
 @cli.command()
@@ -279,8 +274,8 @@ def select(
         save(draw_selection(result), figure_path)
     if json_path != "-":
         print_selection(result, bound)
-        if checked is not None:
-            console().print(f"\nset {check_set}: {SET_VERDICTS[checked.verdict]}", highlight=False)
+        if checked is not None and suspects is not None:
+            print_set(suspects, checked.verdict)
 
 
 @cli.command()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from airpass.cli.options import json_option, scenario_options
 from airpass.cli.output import (
@@ -21,6 +22,7 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from airpass.designs.api import Design
     from airpass.learning.options import TrainOptions
     from airpass.scenario import Scenario
 
@@ -30,9 +32,14 @@ if TYPE_CHECKING:
 @click.option(
     "--scheme",
     "schemes",
-    default="fedavg,airpass-plus",
-    show_default=True,
-    help="Schemes to compare, separated by commas: fedavg (ideal), or any design of `airpass methods`.",
+    help="Schemes to compare, separated by commas: fedavg (ideal), or any design of `airpass methods`.  "
+    "[default: fedavg,airpass-plus; none with --design]",
+)
+@click.option(
+    "--design",
+    "design_files",
+    metavar="FILE,...",
+    help="Stored designs to train over, separated by commas. They keep their devices and weights.",
 )
 @click.option(
     "--dataset",
@@ -101,7 +108,8 @@ if TYPE_CHECKING:
 def train(
     scenario: "Scenario",
     seed: int,
-    schemes: str,
+    schemes: str | None,
+    design_files: str | None,
     dataset: str,
     workers: int | None,
     data_dir: Path | None,
@@ -118,6 +126,15 @@ def train(
     from airpass.learning.compare import compare
 
     options = train_options(flags)
+    given: dict[str, Any] = {}
+    if design_files is not None:
+        given = stored_designs(design_files)
+        scenario = next(iter(given.values())).scenario
+        if _flag("seed") is None:
+            seed = scenario.seed
+    elif schemes is None:
+        schemes = "fedavg,airpass-plus"
+    named = [] if schemes is None else [name.strip() for name in schemes.split(",")]
     if workers is not None:
         checks.whole("workers", workers, 1)
     folder = out if out is not None else Path("runs") / f"train-{Path(dataset).stem}"
@@ -125,7 +142,7 @@ def train(
         with training_bars(options.rounds) as bars:
             runs = compare(
                 scenario,
-                [name.strip() for name in schemes.split(",")],
+                {name: name for name in named} | given if given else named,
                 dataset,
                 options,
                 seed,
@@ -147,6 +164,37 @@ def train(
     if not all(run.finished for run in runs):
         click.echo(f"airpass: {runs[-1].status}; continue with --resume", err=True)
         sys.exit(130)
+
+
+def stored_designs(files: str) -> dict[str, "Design"]:
+    """The designs of `train --design`, named after their methods, or after their files if methods repeat."""
+    from airpass.designs.api import Design
+    from airpass.results import load
+
+    for flag in ("scenario_path", "devices", "waveguides", "antennas", "snr_db", "overrides"):
+        if _flag(flag) is not None:
+            option = {"scenario_path": "scenario", "overrides": "set"}.get(flag, flag.replace("_", "-"))
+            raise InvalidInput(f"--{option} cannot be combined with --design, which has its own scenario")
+    paths = [Path(text.strip()) for text in files.split(",")]
+    found = [load(path) for path in paths]
+    for path, one in zip(paths, found, strict=True):
+        if not isinstance(one, Design):
+            raise InvalidInput(f"--design {path}: holds no design; give a file of airpass design --json")
+        if one.weights.size != found[0].weights.size:
+            raise InvalidInput(
+                f"--design {path}: has {one.weights.size} devices, {paths[0]} has {found[0].weights.size}; "
+                "give designs for the same devices"
+            )
+    for names in ([one.method.name for one in found], [path.stem for path in paths]):
+        if len(set(names)) == len(names):
+            return dict(zip(names, found, strict=True))
+    raise InvalidInput(f"--design {files}: two files have the same name and the same method")
+
+
+def _flag(name: str) -> Any:
+    """The value of a flag of the current command, if it was given."""
+    context = click.get_current_context()
+    return context.params[name] if context.get_parameter_source(name) == ParameterSource.COMMANDLINE else None
 
 
 def train_options(flags: Mapping[str, Any]) -> "TrainOptions":

@@ -44,7 +44,8 @@ def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--seed",
         type=int,
-        help="Seed of everything random, including devices that are drawn.  [default: 0]",
+        help="Seed of everything random, including devices that are drawn.  "
+        "[default: devices.seed of the scenario, else 0]",
     )
     @click.option(
         "--set",
@@ -71,7 +72,8 @@ def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
             "radio.snr_db": snr_db,
         }
         scenario = _scenario(scenario_path, shorthand, seed, overrides)
-        command(scenario=scenario, seed=checks.whole("seed", seed or 0, 0), **others)
+        used = scenario.seed if seed is None else checks.whole("seed", seed, 0)
+        command(scenario=scenario, seed=used, **others)
 
     return with_scenario
 

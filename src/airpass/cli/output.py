@@ -10,11 +10,18 @@ if TYPE_CHECKING:
     from airpass.aircomp import Link
     from airpass.designs.api import Design
     from airpass.designs.tolerance import Tolerance
-    from airpass.learning.training import TrainingRun
+    from airpass.learning.history import TrainingRun
     from airpass.selection.api import Selection
     from airpass.selection.certificate import Certificate
 
+SHOWN_COMPILE_S = 0.05  # shorter compile times are not printed
 DEVICE_ROWS = 60  # longer tables are cut on the terminal; the JSON has all rows
+
+SET_VERDICTS = {
+    "feasible": "feasible (a beam was found)",
+    "infeasible": "infeasible (proved)",
+    "undecided": "undecided (no beam found, infeasibility not proved)",
+}
 
 
 def console() -> Any:
@@ -97,8 +104,8 @@ def write_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
         write_atomically(folder / f"curves.{kind}", render(figure, kind))
 
 
-def print_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
-    """Print the last evaluated round of each scheme."""
+def print_training(runs: Sequence["TrainingRun"], folder: Path | None) -> None:
+    """Print the last evaluated round of each scheme, and the folder if there is one."""
     from rich.table import Table
 
     table = Table("scheme", box=None, header_style="bold", pad_edge=False)
@@ -128,7 +135,8 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
         )
     screen = console()
     screen.print(table)
-    screen.print(f"\nHistory, curves and checkpoints: {folder}", soft_wrap=True)
+    if folder is not None:
+        screen.print(f"\nHistory, curves and checkpoints: {folder}", soft_wrap=True)
 
 
 def write_json(path: str | None, build: Callable[[], dict[str, Any]]) -> None:
@@ -213,6 +221,11 @@ def print_selection(selection: "Selection", certificate: "Certificate | None") -
     _print_devices(screen, selection, [])
 
 
+def print_set(devices: Sequence[int], verdict: str) -> None:
+    """The verdict on a set of devices."""
+    console().print(f"\nset {','.join(map(str, devices))}: {SET_VERDICTS[verdict]}", highlight=False)
+
+
 def _print_summary(
     screen: Any, selection: "Design | Selection", certificate: "Certificate | None" = None
 ) -> None:
@@ -227,6 +240,8 @@ def _print_summary(
             f"MSE {selection.mse:.4g} (limit {selection.mse_threshold:g}), SDR {selection.sdr_db:.1f} dB"
         )
     parts.append(f"{selection.seconds:.3g} s")
+    if selection.compile_seconds > SHOWN_COMPILE_S:
+        parts.append(f"and {selection.compile_seconds:.2g} s to compile")
     screen.print(", ".join(parts))
     if selection.status not in ("done", "converged"):
         screen.print(f"status: {selection.status}")

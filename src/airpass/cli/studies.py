@@ -248,7 +248,7 @@ def print_table(table: "Table") -> None:
     heads, cells = table
     sheet = Sheet(box=None, header_style="bold", pad_edge=False)
     for position, head in enumerate(heads):
-        sheet.add_column(head, justify="left" if position == 0 else "right")
+        sheet.add_column(head, justify="left" if position == 0 else "right", no_wrap=position == 0)
     for line in cells:
         sheet.add_row(*line)
     console().print(sheet)

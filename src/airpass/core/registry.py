@@ -134,19 +134,49 @@ def _registered(registry: Registry[M]) -> dict[str, M]:
     return registry.methods()
 
 
+@dataclass(frozen=True)
+class RecordedMethod(Method):
+    """Name and options of a method, read from a stored result.
+
+    It stands for a method that is not registered, such as a class of the user's, or one whose options have
+    changed since. It cannot run: files hold no code.
+    """
+
+    recorded_name: str
+    nested: Mapping[str, str]  # names of the nested methods, by field
+    options: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Name of the method."""
+        return self.recorded_name
+
+    def refuse(self) -> InvalidInput:
+        """The error of running it."""
+        return InvalidInput(
+            f"method {self.name}: only its name and options are stored in the file; give the method itself"
+        )
+
+
 def options_dict(options: Any) -> dict[str, Any]:
     """Every option with its value; nested options as nested tables."""
+    if isinstance(options, RecordedMethod):
+        return dict(options.options)
     return asdict(options)
 
 
 def parts(method: Method) -> dict[str, str]:
     """Names of the nested methods, by field."""
+    if isinstance(method, RecordedMethod):
+        return dict(method.nested)
     values = {item.name: getattr(method, item.name) for item in fields(method)}
     return {name: value.name for name, value in values.items() if isinstance(value, Method)}
 
 
 def result_options(method: Any) -> dict[str, Any]:
     """The options that a result depends on: all except numbers of threads."""
+    if isinstance(method, RecordedMethod):
+        return dict(method.options)
     return {
         item.name: result_options(value) if is_dataclass(value) else value
         for item in fields(method)

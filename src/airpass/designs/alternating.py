@@ -6,7 +6,6 @@ returned (the paper returns the last): the one with the most selected devices, t
 weakest score. The trace has every round.
 """
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +19,7 @@ from airpass.core.types import Complex, Real
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
 from airpass.geometry.base import GeometryMethod
 from airpass.geometry.hago import Hago
+from airpass.kernels.clock import now
 from airpass.optim.ranking import rank
 from airpass.scenario import Scenario
 from airpass.selection.base import SelectionMethod
@@ -56,7 +56,7 @@ class AlternatingDesign(DesignMethod):
         self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Real | None
     ) -> DesignSearch:
         """Algorithm 3 from `start` or else from the uniform layout."""
-        began = time.perf_counter()
+        began = now()
         layout = scenario.uniform_layout() if start is None else start  # line 1
         best: tuple[int, float, Real, Complex, Complex] | None = None
         mark = (-1, 0.0)  # count and weakest score to exceed for a round to count as progress
@@ -77,7 +77,7 @@ class AlternatingDesign(DesignMethod):
             better = best is None or (count, weakest) > best[:2]
             if better:
                 best = (count, weakest, layout, found.beam, channels)
-            step = Step(iteration, count, weakest, time.perf_counter() - began, better)
+            step = Step(iteration, count, weakest, now() - began, better)
             trace.append(step)
             on_step(step)
             _add(work, "selection", found.work)

@@ -1,6 +1,5 @@
 """`design`: choose devices, beam and antenna layout for a scenario."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +17,7 @@ from airpass.designs.alternating import Alternation
 from airpass.designs.base import DesignMethod, OnStep, Step, discard_step
 from airpass.geometry import METHODS as GEOMETRY_METHODS
 from airpass.geometry.base import GeometryMethod
+from airpass.kernels.clock import Stopwatch
 from airpass.scenario import Scenario
 from airpass.selection import METHODS as SELECTION_METHODS
 from airpass.selection.base import SelectionMethod
@@ -46,7 +46,9 @@ class Design(Link):
     work
         Operation counts, such as iterations.
     seconds
-        Duration of the search.
+        Duration of the search, without the compilation of kernels.
+    compile_seconds
+        Time spent on compiling kernels, or on loading them from the cache.
     seed
         Seed of the search.
     """
@@ -59,6 +61,7 @@ class Design(Link):
     status: str
     work: Mapping[str, int]
     seconds: float
+    compile_seconds: float
     seed: int
 
     def __repr__(self) -> str:
@@ -124,7 +127,7 @@ def design(
     selection: str | SelectionMethod | type[SelectionMethod] | None = None,
     geometry: str | GeometryMethod | type[GeometryMethod] | None = None,
     options: Mapping[str, Any] | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     on_step: OnStep | None = None,
     report: Report | None = None,
     start_layout: Any = None,
@@ -143,7 +146,8 @@ def design(
     options
         Changes of the method's options, such as {"selection": {"starts": 16}}.
     seed
-        Seed of everything random.
+        Seed of everything random. Default: the seed that the scenario's devices were drawn with, or 0 if they
+        were given.
     on_step
         Callback after every outer iteration.
     report
@@ -158,10 +162,10 @@ def design(
         Layout, beam, scores, selected devices and their transmit scaling.
     """
     chosen = design_method(method, selection, geometry, options)
-    checks.whole("seed", seed, 0)
+    seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
     start = None if start_layout is None else scenario.checked_layout(start_layout)
-    began = time.perf_counter()
     with one_blas_thread():
+        watch = Stopwatch()
         found = chosen.run(scenario, seed, on_step or discard_step, report or discard, start)
     return Design(
         channels=found.channels,
@@ -177,6 +181,7 @@ def design(
         trace=found.trace,
         status=found.status,
         work=found.work,
-        seconds=time.perf_counter() - began,
+        seconds=watch.seconds,
+        compile_seconds=watch.compile_seconds,
         seed=seed,
     )

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from airpass.core.registry import Method, Report
+from airpass.core.registry import Method, RecordedMethod, Report
 from airpass.core.types import Complex, Real
 from airpass.scenario import Scenario
 
@@ -69,3 +69,14 @@ class DesignMethod(Method, ABC):
         DesignSearch
             Beam, channels, and layout or array.
         """
+
+
+@dataclass(frozen=True)
+class RecordedDesign(RecordedMethod, DesignMethod):
+    """A design method of a stored result that is not registered."""
+
+    def run(
+        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Real | None
+    ) -> DesignSearch:
+        """Refuse to run."""
+        raise self.refuse()

@@ -8,7 +8,6 @@ starts, so that the baseline is not limited by its start (measurements in docs/b
 the baselines for `airpass-plus`.
 """
 
-import time
 from abc import abstractmethod
 from dataclasses import dataclass
 
@@ -22,6 +21,7 @@ from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report
 from airpass.core.types import Real
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
+from airpass.kernels.clock import now
 from airpass.optim.ranking import rank
 from airpass.scenario import Receiver, Scenario
 from airpass.selection.base import SelectionMethod
@@ -45,13 +45,13 @@ class ArrayDesign(DesignMethod):
         """Select devices for the array's channels."""
         if start is not None:
             raise InvalidInput(f"start_layout: {self.name} has no antennas that move")
-        began = time.perf_counter()
+        began = now()
         array = scenario.array_at(self.positions(scenario))
         channels = array.channels()
         effective = aircomp.effective_channels(channels, scenario.weights, scenario.budget)
         found = self.selection.search(effective, stream(seed, Purpose.SELECTION, 0), report)
         count, weakest = rank(aircomp.scores(found.beam, effective))
-        step = Step(0, count, weakest, time.perf_counter() - began, True)
+        step = Step(0, count, weakest, now() - began, True)
         on_step(step)
         return DesignSearch(
             beam=found.beam,

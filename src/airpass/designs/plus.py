@@ -17,7 +17,6 @@ Background and measurements: docs/airpass-plus.md.
 """
 
 import threading
-import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -36,6 +35,7 @@ from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step, disca
 from airpass.designs.joint import Track, response_table, sweep
 from airpass.designs.margins import exact_margins, margins
 from airpass.geometry.hago import Hago
+from airpass.kernels.clock import now
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
 from airpass.optim.objectives import Hill, Softmin
@@ -128,7 +128,7 @@ class _Clock:
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self.began
+        return now() - self.began
 
     def look(self) -> None:
         """Raise if the time is up."""
@@ -364,7 +364,7 @@ class AirpassPlus(DesignMethod):
         self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Real | None
     ) -> DesignSearch:
         """Run all chains and return the best."""
-        began = time.perf_counter()
+        began = now()
         aims = margins(scenario, self.tolerance_mm, self.confidence)
         problem = _Problem.of(scenario, self, aims)
         count = self.starts or EFFORTS[self.effort][0]

@@ -88,7 +88,7 @@ def tolerance(
     position_mm: float,
     channel_error: float = 0.0,
     draws: int = 500,
-    seed: int = 0,
+    seed: int | None = None,
     report: Report | None = None,
 ) -> Tolerance:
     """Evaluate a design under random errors.
@@ -105,7 +105,7 @@ def tolerance(
     draws
         Number of draws.
     seed
-        Seed of the errors.
+        Seed of the errors. Default: that of the design.
     report
         Callback for progress messages.
 
@@ -117,7 +117,7 @@ def tolerance(
     checks.at_least("position_mm", position_mm, 0.0)
     checks.at_least("channel_error", channel_error, 0.0)
     checks.whole("draws", draws, 1)
-    checks.whole("seed", seed, 0)
+    seed = design.seed if seed is None else checks.whole("seed", seed, 0)
     sent = {name: np.empty(draws) for name in RECEIVERS}
     counts = {name: np.empty(draws) for name in RECEIVERS}
     misalignments = {name: np.empty(draws) for name in RECEIVERS}

@@ -10,7 +10,7 @@ from airpass.core.display import looks
 from airpass.figures.style import RC, new_figure, plot
 
 if TYPE_CHECKING:
-    from airpass.learning.training import TrainingRun
+    from airpass.learning.history import TrainingRun
 
 
 def draw_training(runs: Sequence["TrainingRun"]) -> Figure:

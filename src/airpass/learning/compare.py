@@ -14,8 +14,9 @@ from airpass.designs.base import DesignMethod
 from airpass.learning import FEDAVG
 from airpass.learning.data.base import DataSource
 from airpass.learning.data.partition import FederatedData
+from airpass.learning.history import Runs, TrainingRun
 from airpass.learning.options import DATASET, TrainOptions
-from airpass.learning.training import TrainingRun, prepare, scheme_name, train
+from airpass.learning.training import prepare, scheme_name, train
 from airpass.scenario import Scenario
 
 Scheme = str | DesignMethod | Link
@@ -26,10 +27,10 @@ OnEnd = Callable[[Sequence[TrainingRun]], None]
 
 def compare(
     scenario: Scenario,
-    schemes: Sequence[Scheme],
+    schemes: Sequence[Scheme] | Mapping[str, Scheme],
     dataset: str | DataSource | FederatedData = DATASET,
     options: TrainOptions | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     *,
     workers: int | None = None,
     data_dir: Path | None = None,
@@ -38,7 +39,7 @@ def compare(
     on_start: OnStart | None = None,
     on_round: OnSchemeRound | None = None,
     on_end: OnEnd | None = None,
-) -> list[TrainingRun]:
+) -> Runs:
     """Design and train several schemes.
 
     Parameters
@@ -47,7 +48,8 @@ def compare(
         Receiver, radio and devices. Their weights are set by the data.
     schemes
         Each "fedavg", a design method (by name, `file.py:Name`, `package.module:Name` or object), or a link
-        that is ready, such as a design for the scenario that `prepare` gives.
+        that is ready, such as a design for the scenario that `prepare` gives. A mapping gives them names of
+        one's own.
     dataset, options, seed, workers, data_dir
         As for `train`.
     folder
@@ -63,11 +65,15 @@ def compare(
 
     Returns
     -------
-    list of TrainingRun
-        A run per scheme. If one is interrupted, it is the last.
+    Runs
+        A list with a run per scheme. If one is interrupted, it is the last.
     """
     options = options or TrainOptions()
-    chosen = {_name(scheme): scheme for scheme in map(_resolved, schemes)}
+    seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
+    if isinstance(schemes, Mapping):
+        chosen = {name: _resolved(scheme) for name, scheme in schemes.items()}
+    else:
+        chosen = {_name(scheme): scheme for scheme in map(_resolved, schemes)}
     if len(chosen) != len(schemes):
         raise InvalidInput("scheme: a scheme is named twice")
     if isinstance(dataset, FederatedData):
@@ -75,7 +81,7 @@ def compare(
     else:
         options = options.filled(dataset)  # fail before loading data
         weighted, data = prepare(scenario, dataset, options, seed, data_dir)
-    runs: list[TrainingRun] = []
+    runs = Runs()
     for name, scheme in chosen.items():
         if on_start is not None:
             on_start(name)
@@ -89,6 +95,7 @@ def compare(
             checkpoint=None if folder is None else folder / f"{name}.checkpoint.npz",
             resume=resume,
             on_round=None if on_round is None else partial(on_round, name),
+            name=name,
         )
         runs.append(run)
         if on_end is not None:

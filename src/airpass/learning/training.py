@@ -6,9 +6,8 @@ partition, initial weights, mini-batches and noise, and an interrupted run resum
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -17,15 +16,16 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from airpass import __version__
 from airpass.aircomp import Link, sdr_db
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import discard, result_options
 from airpass.core.threads import one_blas_thread, processors
-from airpass.core.types import Real, Single
+from airpass.core.types import Real
+from airpass.core.version import __version__
 from airpass.designs.api import Design, design
+from airpass.kernels.clock import now
 from airpass.learning import FEDAVG, models
 from airpass.learning.aggregation import over_the_air, weighted_mean
 from airpass.learning.checkpoint import Saved, restore, save
@@ -33,83 +33,10 @@ from airpass.learning.client import FlatModel, LocalWork, Trainer, computing_dev
 from airpass.learning.data import data_source
 from airpass.learning.data.base import Dataset, DataSource
 from airpass.learning.data.partition import FederatedData, Samples, partition
+from airpass.learning.history import Record, TrainingRun
 from airpass.learning.options import DATASET, TrainOptions
 from airpass.learning.pool import Pool
 from airpass.scenario import Scenario
-
-
-@dataclass(frozen=True)
-class Record:
-    """One evaluated round. Errors and local loss are means over the rounds since the previous record."""
-
-    round: int
-    test_accuracy: float
-    test_loss: float
-    train_loss: float  # of the global model on samples of all devices, eq. (1)
-    local_loss: float  # of the selected devices during local training; NaN if no device is selected
-    selected_count: int
-    predicted_mse: float  # zero for ideal FedAvg; NaN if no device is selected
-    measured_mse: float
-    predicted_sdr_db: float  # of the mean errors; infinite for ideal FedAvg, NaN if no device is selected
-    measured_sdr_db: float
-    largest_power: float  # largest average transmit power of a device in a round, over P0; NaN for FedAvg
-    seconds: float  # since the start of the run, without interruptions
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class TrainingRun:
-    """The result of `train`, finished or interrupted.
-
-    Parameters
-    ----------
-    scheme
-        Name of the method that designed the link; "fedavg" without a link.
-    dataset
-        Name of the data set.
-    devices
-        Number of devices K.
-    scenario
-        The scenario, if known: that of the design, or the one given.
-    link
-        The link after the last round; None for ideal FedAvg.
-    config
-        Options, seed and fingerprints of everything that the result depends on.
-    parameters
-        Number of entries of an update: weights, and running statistics if there are any.
-    history
-        The evaluated rounds.
-    state
-        State of the global model.
-    finished
-        Whether all rounds are done.
-    status
-        "done", or where the run was interrupted.
-    """
-
-    scheme: str
-    dataset: str
-    devices: int
-    scenario: Scenario | None
-    link: Link | None
-    config: Mapping[str, Any]
-    parameters: int
-    history: tuple[Record, ...]
-    state: Single
-    finished: bool
-    status: str
-
-    @property
-    def design(self) -> Design | None:
-        """The link, if it is a design."""
-        return self.link if isinstance(self.link, Design) else None
-
-    def __repr__(self) -> str:
-        last = self.history[-1]
-        return (
-            f"TrainingRun({self.scheme} on {self.dataset}: {last.round} rounds, "
-            f"accuracy {100 * last.test_accuracy:.1f} %)"
-        )
-
 
 OnRound = Callable[[int, Mapping[str, float]], None]
 
@@ -118,7 +45,7 @@ def prepare(
     scenario: Scenario,
     dataset: str | DataSource = DATASET,
     options: TrainOptions | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     data_dir: Path | None = None,
 ) -> tuple[Scenario, FederatedData]:
     """Load a data set, split it among the devices of a scenario, and set the weights accordingly.
@@ -132,7 +59,7 @@ def prepare(
     options
         Options of training; only `partition` matters here.
     seed
-        Seed of the partition; the same as that of `train`.
+        Seed of the partition; the same as that of `train`. Default: that of the scenario's devices.
     data_dir
         Folder of downloaded data sets.
 
@@ -141,6 +68,7 @@ def prepare(
     tuple of Scenario and FederatedData
         The scenario with |D_k| samples per device, and the data for `train`.
     """
+    seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
     data = _federated(dataset, scenario.devices.count, options or TrainOptions(), seed, data_dir)
     return scenario.with_samples(data.counts), data
 
@@ -157,7 +85,7 @@ def train(
     link: Link | None,
     dataset: str | DataSource | FederatedData = DATASET,
     rounds: int | None = None,
-    seed: int = 0,
+    seed: int | None = None,
     *,
     scenario: Scenario | None = None,
     options: TrainOptions | None = None,
@@ -166,6 +94,7 @@ def train(
     checkpoint: Path | None = None,
     resume: bool = False,
     on_round: OnRound | None = None,
+    name: str | None = None,
 ) -> TrainingRun:
     """Train a model by federated learning over a link.
 
@@ -179,7 +108,8 @@ def train(
     rounds
         Communication rounds; replaces that of `options`.
     seed
-        Seed of data partition, initial weights, mini-batches and noise.
+        Seed of data partition, initial weights, mini-batches and noise. Default: the seed that the devices of
+        the design or the scenario were drawn with, or 0.
     scenario
         The devices of ideal FedAvg. A design has its own.
     options
@@ -195,6 +125,8 @@ def train(
         Continue from `checkpoint` if it exists.
     on_round
         Callback after every round, with its number, and accuracy, loss, selected devices and MSE.
+    name
+        Name of the scheme in the result. Default: that of the method that found the link.
 
     Returns
     -------
@@ -204,9 +136,11 @@ def train(
     options = options or TrainOptions()
     if rounds is not None:
         options = replace(options, rounds=rounds)
-    checks.whole("seed", seed, 0)
     if isinstance(link, Design):
         scenario = link.scenario
+    if seed is None:
+        seed = 0 if scenario is None else scenario.seed
+    checks.whole("seed", seed, 0)
     if link is not None and link.noise_power is None:
         raise InvalidInput("link: the noise power is not known; give mse_threshold")
     if options.redraw_every is not None:
@@ -229,7 +163,7 @@ def train(
         raise InvalidInput(
             f"dataset: is split among {len(dataset.samples)} devices; the link has {weights.size}"
         )
-    run = _Run(link, scenario, dataset, options.filled(dataset.source), seed, checkpoint)
+    run = _Run(link, scenario, dataset, options.filled(dataset.source), seed, checkpoint, name)
     if resume:
         run.restore()
     if workers is None:  # one process per GPU
@@ -282,6 +216,7 @@ class _Run:
         options: TrainOptions,
         seed: int,
         checkpoint: Path | None,
+        name: str | None,
     ) -> None:
         self.link = link
         self.scenario = scenario
@@ -306,7 +241,7 @@ class _Run:
         self.config = {
             **asdict(options),
             "seed": seed,
-            "scheme": scheme_name(link),
+            "scheme": name or scheme_name(link),
             "dataset": data.source.name,
             "data_sha256": data.digest,
             "scenario_sha256": "" if scenario is None else _digest(scenario.to_dict()),
@@ -332,17 +267,17 @@ class _Run:
         data = self.data.dataset if workers == 1 else self.data.dataset.in_shared_memory()
         make = partial(make_trainer, data, self.data.samples, self.options, self.seed)
         with Pool(make, workers, self.devices, self.state.size) as pool:
-            began = time.perf_counter() - self.seconds
+            began = now() - self.seconds
             if self.round == 0 and not self.history:
                 self._evaluate(pool)
             try:
                 while not self.done:
                     self._redraw()
                     self._round(pool)
-                    self.seconds = time.perf_counter() - began
+                    self.seconds = now() - began
                     if self.round % self.options.evaluate_every == 0 or self.done:
                         self._evaluate(pool)
-                        self.seconds = time.perf_counter() - began
+                        self.seconds = now() - began
                         self._save()
                     on_round(self.round, self._latest())
             except KeyboardInterrupt:

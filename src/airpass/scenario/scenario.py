@@ -72,6 +72,12 @@ class Scenario:
             devices=DeviceDraw(count=devices, seed=seed).draw(),
         )
 
+    @property
+    def seed(self) -> int:
+        """Seed that the devices were drawn with, the default seed of searches; 0 if they were given."""
+        drawn = self.devices.drawn_from
+        return 0 if drawn is None else drawn.seed
+
     # Physics -------------------------------------------------------------------------
 
     @cached_property

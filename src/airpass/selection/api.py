@@ -1,6 +1,5 @@
 """`select`: choose devices and a beam for given channels."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report, discard
 from airpass.core.threads import one_blas_thread
 from airpass.core.types import Complex, Real
+from airpass.kernels.clock import Stopwatch
 from airpass.selection import METHODS
 from airpass.selection.base import SelectionMethod
 
@@ -32,7 +32,9 @@ class Selection(Link):
     work
         Operation counts, such as iterations.
     seconds
-        Duration of the search.
+        Duration of the search, without the compilation of kernels.
+    compile_seconds
+        Time spent on compiling kernels, or on loading them from the cache.
     seed
         Seed of the search.
     """
@@ -41,6 +43,7 @@ class Selection(Link):
     status: str
     work: Mapping[str, int]
     seconds: float
+    compile_seconds: float
     seed: int
 
     def __repr__(self) -> str:
@@ -97,8 +100,8 @@ def select(
     gamma, threshold = _budget(budget, snr_db, mse_threshold)
     checks.positive("power", power)
     checks.whole("seed", seed, 0)
-    start = time.perf_counter()
     with one_blas_thread():
+        watch = Stopwatch()
         effective = aircomp.effective_channels(matrix, phi, gamma)
         found = chosen.search(effective, stream(seed, Purpose.SELECTION), report or discard)
     return Selection(
@@ -111,7 +114,8 @@ def select(
         method=chosen,
         status=found.status,
         work=found.work,
-        seconds=time.perf_counter() - start,
+        seconds=watch.seconds,
+        compile_seconds=watch.compile_seconds,
         seed=seed,
     )
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from airpass.core.registry import Method, Report
+from airpass.core.registry import Method, RecordedMethod, Report
 from airpass.core.types import Complex
 
 
@@ -43,6 +43,15 @@ class SelectionMethod(Method, ABC):
         BeamSearch
             A beam of unit norm.
         """
+
+
+@dataclass(frozen=True)
+class RecordedSelection(RecordedMethod, SelectionMethod):
+    """A selection method of a stored result that is not registered."""
+
+    def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
+        """Refuse to run."""
+        raise self.refuse()
 
 
 def dominant_eigenvector(effective: Complex) -> Complex:

@@ -18,7 +18,6 @@ convex functions:
    ...; bisection takes log K trials and is the default.
 """
 
-import time
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -29,6 +28,7 @@ from airpass.aircomp import scores
 from airpass.core import checks
 from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
+from airpass.kernels.clock import now
 from airpass.optim.conic import LiftedProgram
 from airpass.optim.ranking import rank
 from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector
@@ -48,7 +48,7 @@ class _Run:
         self.report = report
         self.deadline = np.inf
         if options.time_limit_s is not None:
-            self.deadline = time.monotonic() + options.time_limit_s
+            self.deadline = now() + options.time_limit_s
         self.solves = 0
         self.inaccurate = 0
         self.limited = 0  # runs of linearisations ended by the limit
@@ -60,7 +60,7 @@ class _Run:
             self.best = beam
 
     def late(self) -> bool:
-        return time.monotonic() > self.deadline
+        return now() > self.deadline
 
     def status(self) -> str:
         if self.late():

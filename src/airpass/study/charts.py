@@ -95,3 +95,31 @@ def axis_panel(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Pan
 def axis_chart(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Chart:
     """A chart of one `axis_panel`."""
     return Chart(panels=[axis_panel(rows, metric, xlabel, title)], ylabel=METRICS[metric].label)
+
+
+def shown_metric(rows: Sequence[Row]) -> str:
+    """The metric of a sweep's table and chart: test accuracy, or selected devices without training."""
+    return "test_accuracy" if any(row.metric == "test_accuracy" for row in rows) else "selected_count"
+
+
+def sweep_chart(rows: Sequence[Row], axis: str, title: str) -> Chart | None:
+    """The chart of a sweep.
+
+    Parameters
+    ----------
+    rows
+        Rows of the sweep.
+    axis
+        The field that varies, or "".
+    title
+        Title of the chart.
+
+    Returns
+    -------
+    Chart or None
+        Against the axis; without one, against rounds of training; None if there are neither.
+    """
+    metric = shown_metric(rows)
+    if axis:
+        return axis_chart(rows, metric, axis, title)
+    return rounds_chart(rows, metric, {"": title}) if metric == "test_accuracy" else None

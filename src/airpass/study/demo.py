@@ -11,8 +11,9 @@ from airpass.figures.style import render
 from airpass.figures.training import draw_training
 from airpass.learning import FEDAVG
 from airpass.learning.compare import OnEnd, OnSchemeRound, OnStart, compare
+from airpass.learning.history import TrainingRun
 from airpass.learning.options import TrainOptions
-from airpass.learning.training import TrainingRun, prepare
+from airpass.learning.training import prepare
 from airpass.scenario import Scenario
 from airpass.study.report import render_page
 

@@ -38,7 +38,14 @@ def check_folder(out: Path, name: str, scale: str = "") -> None:
 
 
 def write_provenance(
-    out: Path, name: str, scale: str, command: str, workers: str, outcome: Outcome, trials: int
+    out: Path,
+    name: str,
+    scale: str,
+    command: str,
+    workers: str,
+    outcome: Outcome,
+    trials: int,
+    axis: str | None = None,
 ) -> Mapping[str, Any]:
     """Write provenance.json.
 
@@ -56,6 +63,8 @@ def write_provenance(
         Result of the run.
     trials
         Number of trials of the study.
+    axis
+        The field that a sweep varies, or ""; None for a paper figure, which knows its axis.
 
     Returns
     -------
@@ -68,6 +77,7 @@ def write_provenance(
     document = {
         "study": name,
         "scale": scale,
+        **({} if axis is None else {"axis": axis}),
         "command": command,
         "airpass": __version__,
         "python": platform.python_version(),
@@ -108,13 +118,18 @@ def description(trials: Sequence[Trial], provenance: Mapping[str, Any], plan: Pr
         lines.append(f"{devices} devices, {waveguides} waveguides, {antennas} antennas per waveguide")
     if (training := trials[0].training) is not None:
         lines.append("training: " + ", ".join(f"{name} = {value}" for name, value in training.items()))
+    return [*lines, *machine(provenance)]
+
+
+def machine(provenance: Mapping[str, Any]) -> list[str]:
+    """Lines for reports and the terminal: time and machine, command."""
     seconds = provenance["seconds"]
-    lines.append(
+    return [
         f"{f'{seconds:.0f} s' if seconds < 120 else f'{seconds / 60:.0f} minutes'} "
         f"on {provenance['workers']}, {provenance['cores']} cores "
-        f"({provenance['processor']}, {provenance['memory_gib']} GiB), airpass {provenance['airpass']}"
-    )
-    return [*lines, provenance["command"]]
+        f"({provenance['processor']}, {provenance['memory_gib']} GiB), airpass {provenance['airpass']}",
+        provenance["command"],
+    ]
 
 
 def _processor() -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from airpass.core.files import write_atomically
 from airpass.figures.chart import Chart
-from airpass.study.charts import axis_chart, rounds_chart
+from airpass.study.charts import shown_metric, sweep_chart
 from airpass.study.claims import Rows, judge
 from airpass.study.paper import figures as all_figures
 from airpass.study.paper.base import PaperFigure
@@ -149,15 +149,12 @@ def run_sweep(
     store = Store(out)
     outcome = run_trials(sweep.trials, store, executor, on_done)
     rows = store.merge(sweep.trials)
-    trained = any(trial.job == "train" for trial in sweep.trials)
-    metric = "test_accuracy" if trained else "selected_count"
     if rows:
-        if sweep.axis:
-            _write_chart(axis_chart(rows, metric, sweep.axis, sweep.name), out / sweep.name)
-        elif trained:
-            _write_chart(rounds_chart(rows, metric, {"": sweep.name}), out / sweep.name)
-        write_provenance(out, sweep.name, "", command, executor.about, outcome, len(sweep.trials))
-    return outcome, by_point(rows, metric)
+        chart = sweep_chart(rows, sweep.axis, sweep.name)
+        if chart is not None:
+            _write_chart(chart, out / sweep.name)
+        write_provenance(out, sweep.name, "", command, executor.about, outcome, len(sweep.trials), sweep.axis)
+    return outcome, by_point(rows, shown_metric(rows))
 
 
 def _write_chart(chart: Chart, stem: Path) -> bytes:

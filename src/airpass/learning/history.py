@@ -1,0 +1,88 @@
+"""Results of training: evaluated rounds, runs, and several runs together. PyTorch is not needed for them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from airpass.aircomp import Link
+from airpass.core.results import Result
+from airpass.core.types import Single
+from airpass.designs.api import Design
+from airpass.scenario import Scenario
+
+
+@dataclass(frozen=True)
+class Record:
+    """One evaluated round. Errors and local loss are means over the rounds since the previous record."""
+
+    round: int
+    test_accuracy: float
+    test_loss: float
+    train_loss: float  # of the global model on samples of all devices, eq. (1)
+    local_loss: float  # of the selected devices during local training; NaN if no device is selected
+    selected_count: int
+    predicted_mse: float  # zero for ideal FedAvg; NaN if no device is selected
+    measured_mse: float
+    predicted_sdr_db: float  # of the mean errors; infinite for ideal FedAvg, NaN if no device is selected
+    measured_sdr_db: float
+    largest_power: float  # largest average transmit power of a device in a round, over P0; NaN for FedAvg
+    seconds: float  # since the start of the run, without interruptions
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainingRun(Result):
+    """The result of `train`, finished or interrupted.
+
+    Parameters
+    ----------
+    scheme
+        Name of the method that designed the link; "fedavg" without a link.
+    dataset
+        Name of the data set.
+    devices
+        Number of devices K.
+    scenario
+        The scenario, if known: that of the design, or the one given.
+    link
+        The link after the last round; None for ideal FedAvg.
+    config
+        Options, seed and fingerprints of everything that the result depends on.
+    parameters
+        Number of entries of an update: weights, and running statistics if there are any.
+    history
+        The evaluated rounds.
+    state
+        State of the global model; empty if the run was read from a file of airpass 0.1.
+    finished
+        Whether all rounds are done.
+    status
+        "done", or where the run was interrupted.
+    """
+
+    scheme: str
+    dataset: str
+    devices: int
+    scenario: Scenario | None
+    link: Link | None
+    config: Mapping[str, Any]
+    parameters: int
+    history: tuple[Record, ...]
+    state: Single
+    finished: bool
+    status: str
+
+    @property
+    def design(self) -> Design | None:
+        """The link, if it is a design."""
+        return self.link if isinstance(self.link, Design) else None
+
+    def __repr__(self) -> str:
+        last = self.history[-1]
+        return (
+            f"TrainingRun({self.scheme} on {self.dataset}: {last.round} rounds, "
+            f"accuracy {100 * last.test_accuracy:.1f} %)"
+        )
+
+
+class Runs(list[TrainingRun], Result):
+    """Training runs of several schemes on the same devices and data: a list that can be saved and drawn."""

@@ -1,0 +1,123 @@
+"""Results as objects: save them, open them again, draw them, and turn them into data frames."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from airpass.aircomp import Link
+from airpass.core.errors import InvalidInput
+from airpass.core.files import write_atomically
+from airpass.designs.api import Design
+from airpass.documents import encode, history_rows, link_document, read, training_document
+from airpass.learning.history import Runs, TrainingRun
+
+HISTORY = "history.json"  # in the folder of `airpass train`
+
+
+def load(path: str | Path) -> Any:
+    """Open a stored result.
+
+    Parameters
+    ----------
+    path
+        JSON file that `save`, or a command with --json, wrote; or the folder of `airpass train`.
+
+    Returns
+    -------
+    Design, Selection, Link or Runs
+        The result, with the same numbers. Training runs are a list even if there is only one.
+    """
+    place = Path(path)
+    if place.is_dir():
+        if not (place / HISTORY).exists():
+            raise InvalidInput(f"{path}: has no {HISTORY}; give a file, or the folder of airpass train")
+        place /= HISTORY
+    return read(place)[1]
+
+
+def save(result: Link | TrainingRun | Runs, path: str | Path) -> None:
+    """Write a result to a JSON file.
+
+    Parameters
+    ----------
+    result
+        A link, selection or design, a training run, or several.
+    path
+        The file. It is replaced if it exists.
+    """
+    document = link_document(result) if isinstance(result, Link) else training_document(_runs(result))
+    write_atomically(Path(path), encode(document))
+
+
+def plot(result: Link | TrainingRun | Runs, path: str | Path | None = None) -> Any:
+    """Draw a result.
+
+    Parameters
+    ----------
+    result
+        A design is drawn as a room with scores, another link as scores, training as curves.
+    path
+        Also write the picture to this .png, .pdf or .svg file.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The picture.
+    """
+    from airpass.figures import room, style, training
+
+    if path is not None:
+        style.checked_format(Path(path))
+    if isinstance(result, Design):
+        figure = room.draw_design(result)
+    elif isinstance(result, Link):
+        figure = room.draw_selection(result)
+    else:
+        figure = training.draw_training(_runs(result))
+    if path is not None:
+        style.save(figure, Path(path))
+    return figure
+
+
+def to_frame(result: Link | TrainingRun | Runs) -> Any:
+    """A result as a data frame.
+
+    Parameters
+    ----------
+    result
+        A link, selection or design, a training run, or several.
+
+    Returns
+    -------
+    pandas.DataFrame
+        A row per device with its weight, score, scaling and, for a design, position, gain and samples; or a
+        row per scheme and evaluated round.
+    """
+    try:
+        import pandas
+    except ModuleNotFoundError:
+        raise InvalidInput("to_frame needs pandas: pip install pandas") from None
+    if isinstance(result, Link):
+        return pandas.DataFrame(_device_columns(result))
+    return pandas.DataFrame(history_rows(_runs(result)))
+
+
+def _runs(result: TrainingRun | Sequence[TrainingRun]) -> Sequence[TrainingRun]:
+    return [result] if isinstance(result, TrainingRun) else result
+
+
+def _device_columns(link: Link) -> dict[str, Any]:
+    columns: dict[str, Any] = {"device": np.arange(link.weights.size)}
+    if isinstance(link, Design):
+        devices = link.scenario.devices
+        columns |= {name: getattr(devices, name) for name in ("x_m", "y_m", "gain", "samples")}
+    return columns | {
+        "weight": link.weights,
+        "score": link.scores,
+        "selected": link.selected,
+        "transmit_re": link.transmit.real,
+        "transmit_im": link.transmit.imag,
+        "transmit_power": np.abs(link.transmit) ** 2,
+    }
