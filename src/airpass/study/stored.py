@@ -9,13 +9,14 @@ from typing import Any
 from airpass.core.errors import InvalidInput
 from airpass.figures.chart import Chart
 from airpass.study.charts import shown_metric, sweep_chart
-from airpass.study.claims import Verdict, judge
+from airpass.study.claims import judge
 from airpass.study.paper import figures
 from airpass.study.paper.base import SCALES, PaperFigure
 from airpass.study.provenance import machine
 from airpass.study.store import MERGED, Store, decode
 from airpass.study.tables import Table, by_point
 from airpass.study.trial import Row
+from airpass.study.verdicts import Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,9 @@ class StoredStudy:
 
     def verdicts(self) -> list[Verdict]:
         """Verdicts on the claims that a figure of the paper is about; none for a sweep."""
-        return [] if self.figure is None else judge({self.name: self.rows})
+        if self.figure is None:
+            return []
+        return judge({self.name: self.rows}, self.provenance["scale"])
 
 
 def open_study(path: Path) -> StoredStudy:
