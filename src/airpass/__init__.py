@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from airpass.learning.options import TrainOptions
     from airpass.learning.training import TrainingRun, prepare, train
     from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
-    from airpass.selection.api import Selection, select
+    from airpass.selection.api import Draws, Selection, select, select_draws
     from airpass.selection.certificate import Certificate, certify
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "Design",
     "DeviceDraw",
     "Devices",
+    "Draws",
     "InvalidInput",
     "Link",
     "Radio",
@@ -40,6 +41,7 @@ __all__ = [
     "design",
     "prepare",
     "select",
+    "select_draws",
     "tolerance",
     "train",
 ]
@@ -55,7 +57,7 @@ _NAMES = {
     "learning.options": ("TrainOptions",),
     "learning.training": ("TrainingRun", "prepare", "train"),
     "scenario": ("DeviceDraw", "Devices", "Radio", "Receiver", "Scenario", "Weighting"),
-    "selection.api": ("Selection", "select"),
+    "selection.api": ("Draws", "Selection", "select", "select_draws"),
     "selection.certificate": ("Certificate", "certify"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
