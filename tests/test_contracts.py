@@ -1,13 +1,41 @@
-"""Contracts of all registered selection and geometry methods. A new method is covered automatically."""
+"""Contracts of all registered methods. A new method is covered automatically."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from airpass import Scenario, aircomp, certify, geometry, select, selection
-from airpass.core.types import Complex, Real
+from airpass import InvalidInput, Scenario, aircomp, certify, contracts, select, selection
+from airpass.core.registry import Method, Report
+from airpass.core.types import Complex, Mask, Real
+from airpass.geometry.base import GeometryMethod, LayoutSearch
+from airpass.selection.base import BeamSearch, SelectionMethod
+from command_line import assert_refused
 
 SELECTION = sorted(selection.METHODS.methods())
-GEOMETRY = sorted(geometry.METHODS.methods())
+SLOW = ("airpass-plus", "airpass-sdr-dc", "elementwise", "sdr-dc")
+
+
+def registered() -> list[Any]:
+    """Every method; of designs, one seed is enough."""
+    return [
+        pytest.param(
+            method, seed, id=f"{kind}-{name}-{seed}", marks=[pytest.mark.slow] if name in SLOW else []
+        )
+        for kind, known in contracts.KINDS.items()
+        for name, method in known.methods().items()
+        for seed in (contracts.SEEDS if kind != "design" else contracts.SEEDS[:1])
+    ]
+
+
+@pytest.mark.parametrize("check", contracts.CHECKS.values(), ids=contracts.CHECKS)
+@pytest.mark.parametrize(("method", "seed"), registered())
+def test_contract(check: Callable[[Method, int], None], method: Method, seed: int) -> None:
+    check(method, seed)
 
 
 def instance(seed: int, count: int = 9) -> tuple[Complex, Real, float]:
@@ -18,19 +46,12 @@ def instance(seed: int, count: int = 9) -> tuple[Complex, Real, float]:
 @pytest.mark.parametrize("method", SELECTION)
 @pytest.mark.parametrize("seed", range(4))
 class TestSelectionContract:
-    def test_unit_beam_and_selected_means_score_of_one(self, method: str, seed: int) -> None:
+    def test_selected_means_a_score_of_one(self, method: str, seed: int) -> None:
         channels, weights, budget = instance(seed)
         picked = select(channels, weights, budget, method)
-        assert np.linalg.norm(picked.beam) == pytest.approx(1.0, abs=1e-12)
         expected = budget * np.abs(np.conj(picked.beam) @ channels) ** 2 / weights**2
         np.testing.assert_allclose(picked.scores, expected, rtol=1e-9)
         assert (picked.selected == (picked.scores >= 1)).all()
-        assert picked.status
-
-    def test_same_seed_same_answer(self, method: str, seed: int) -> None:
-        channels, weights, budget = instance(seed)
-        first, again = (select(channels, weights, budget, method, seed=seed) for _ in range(2))
-        np.testing.assert_array_equal(first.beam, again.beam)
 
     def test_a_common_phase_changes_nothing(self, method: str, seed: int) -> None:
         channels, weights, budget = instance(seed)
@@ -51,37 +72,9 @@ class TestSelectionContract:
         assert picked.selected_count <= select(channels, weights, budget, "exhaustive").selected_count
         assert picked.selected_count <= certify(channels, weights, budget=budget).at_most
 
-    def test_the_input_is_left_alone(self, method: str, seed: int) -> None:
-        channels, weights, budget = instance(seed)
-        before = channels.copy(), weights.copy()
-        select(channels, weights, budget, method)
-        np.testing.assert_array_equal(channels, before[0])
-        np.testing.assert_array_equal(weights, before[1])
-
 
 @pytest.mark.parametrize("method", SELECTION)
 def test_one_device_one_chain(method: str) -> None:
     picked = select(np.array([[2.0j]]), [1.0], 0.5, method)
     assert picked.scores == pytest.approx([2.0])
     assert aircomp.selected(picked.scores).all()
-
-
-@pytest.mark.parametrize("method", GEOMETRY)
-@pytest.mark.parametrize("seed", range(3))
-class TestGeometryContract:
-    def test_feasible_never_worse_and_repeatable(self, method: str, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        scenario = Scenario.paper(6, 3, 4, 10.0, seed)
-        beam = rng.standard_normal(3) + 1j * rng.standard_normal(3)
-        beam /= np.linalg.norm(beam)
-        start = scenario.uniform_layout() + rng.uniform(-0.5, 0.5, (3, 4))
-        before = start.copy()
-        chosen = np.array([True, True, False, True, True, False])
-        found = geometry.METHODS.resolve(method)
-        first, again = (found.move(scenario, start, beam, chosen, np.random.default_rng(1)) for _ in range(2))
-        layout = scenario.checked_layout(first.layout)
-        np.testing.assert_array_equal(layout, again.layout)
-        np.testing.assert_array_equal(start, before)
-        gain = np.abs(np.conj(beam) @ scenario.channels(layout) / scenario.weights) ** 2
-        assert first.objective[1] == pytest.approx(gain[chosen].min())
-        assert first.objective[1] >= first.objective[0]

@@ -1,4 +1,4 @@
-"""The command line. `main` runs it; commands are in designs.py, learning.py and studies.py."""
+"""The command line. `main` runs it; commands are in designs.py, learning.py, methods.py and studies.py."""
 
 import sys
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from io import TextIOWrapper
 
 import click
 
-from airpass.cli import designs, learning, studies  # noqa: F401  (they add their commands to the group)
+from airpass.cli import designs, learning, methods, studies  # noqa: F401  (they add their commands to the group)
 from airpass.cli.root import cli
 from airpass.core.errors import InvalidInput
 

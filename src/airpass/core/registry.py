@@ -132,10 +132,10 @@ def from_function(base: type[FunctionMethod], function: Callable[..., Any], labe
                 "name": name,
                 "function": staticmethod(function),
                 "__doc__": inspect.getdoc(inner) or f"The function {name}.",
+                "__module__": getattr(inner, "__module__", None) or __name__,  # where annotations are read
             },
             frozen=True,
             eq=False,
-            module=getattr(inner, "__module__", None) or __name__,
         )
     except InvalidInput as error:
         raise InvalidInput(f"{label}: {error}; define the function with def") from None
