@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from airpass.core.errors import InvalidInput
     from airpass.designs.api import Design, design
     from airpass.designs.tolerance import Tolerance, tolerance
-    from airpass.learning.compare import compare
+    from airpass.learning.compare import compare, compare_channels
     from airpass.learning.options import TrainOptions
     from airpass.learning.training import TrainingRun, prepare, train
     from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
@@ -38,6 +38,7 @@ __all__ = [
     "Weighting",
     "certify",
     "compare",
+    "compare_channels",
     "design",
     "prepare",
     "select",
@@ -53,7 +54,7 @@ _NAMES = {
     "core.errors": ("InvalidInput",),
     "designs.api": ("Design", "design"),
     "designs.tolerance": ("Tolerance", "tolerance"),
-    "learning.compare": ("compare",),
+    "learning.compare": ("compare", "compare_channels"),
     "learning.options": ("TrainOptions",),
     "learning.training": ("TrainingRun", "prepare", "train"),
     "scenario": ("DeviceDraw", "Devices", "Radio", "Receiver", "Scenario", "Weighting"),

@@ -135,9 +135,9 @@ def checked_beam(beam: Any, chains: int, label: str, unit: bool = True) -> Compl
         return np.ascontiguousarray(values, dtype=np.complex128)
     if unit:
         raise InvalidInput(f"{label} returned a beam of norm {norm:.6g}: must be 1")
-    scaled: Complex = values / (np.abs(values).max() or 1.0)  # the square of a small entry may underflow
-    if not scaled.any():
+    if not values.any():
         raise InvalidInput(f"{label} returned a beam of zeros: at least one entry must differ from zero")
+    scaled = values / np.abs(values).max()  # the square of a small entry may underflow
     return np.ascontiguousarray(scaled / np.linalg.norm(scaled), dtype=np.complex128)
 
 

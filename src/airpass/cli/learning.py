@@ -1,12 +1,14 @@
 """`airpass train`, `airpass data` and `airpass demo`."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from airpass.cli.channels import channels_options
 from airpass.cli.options import json_option, scenario_options
 from airpass.cli.output import (
     console,
@@ -21,18 +23,27 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from airpass.cli.channels import ChannelsFile
     from airpass.learning.options import TrainOptions
+    from airpass.learning.training import TrainingRun
     from airpass.scenario import Scenario
 
 
 @cli.command()
 @scenario_options
+@channels_options(required=False)
+@click.option(
+    "--channel-blocks",
+    type=click.Choice(["held", "per-round"]),
+    help="With --channels: the first draw in all rounds, or draw (r - 1) mod T in round r with a selection "
+    "for each.  [default: held]",
+)
+@click.option("--mse-threshold", type=float, help="Largest aggregation error ε.  [default: 0.03]")
 @click.option(
     "--scheme",
     "schemes",
-    default="fedavg,airpass-plus",
-    show_default=True,
-    help="Schemes to compare, separated by commas: fedavg (ideal), or any design of `airpass methods`.",
+    help="Schemes to compare, separated by commas: fedavg (ideal), or any design of `airpass methods`; with "
+    "--channels, any selection.  [default: fedavg,airpass-plus; with --channels fedavg,hrmc]",
 )
 @click.option(
     "--dataset",
@@ -101,7 +112,10 @@ if TYPE_CHECKING:
 def train(
     scenario: "Scenario",
     seed: int,
-    schemes: str,
+    channels: "ChannelsFile | None",
+    channel_blocks: str | None,
+    mse_threshold: float | None,
+    schemes: str | None,
     dataset: str,
     workers: int | None,
     data_dir: Path | None,
@@ -110,22 +124,39 @@ def train(
     json_path: str | None,
     **flags: Any,
 ) -> None:
-    """Train a model by federated learning over a designed link.
+    """Train a model by federated learning over a designed link, or over given channels.
 
     All schemes see the same devices, data split, initial weights, mini-batches and noise.
     """
     from airpass.learning.checkpoint import OtherRun
-    from airpass.learning.compare import compare
+    from airpass.learning.compare import compare, compare_channels
 
     options = train_options(flags)
     if workers is not None:
         checks.whole("workers", workers, 1)
+    if mse_threshold is not None:
+        scenario = scenario.with_radio(mse_threshold=mse_threshold)
     folder = out if out is not None else Path("runs") / f"train-{Path(dataset).stem}"
+    run: Callable[..., list[TrainingRun]]
+    if channels is None:
+        if channel_blocks is not None:
+            raise InvalidInput("--channel-blocks requires --channels")
+        names, run = schemes or "fedavg,airpass-plus", partial(compare, scenario)
+    else:
+        _check_no_scenario()
+        names = schemes or "fedavg,hrmc"
+        run = partial(
+            compare_channels,
+            channels.draws,
+            snr_db=scenario.radio.snr_db,
+            mse_threshold=scenario.radio.mse_threshold,
+            weights=channels.weights,
+            blocks=channel_blocks or "held",
+        )
     try:
         with training_bars(options.rounds) as bars:
-            runs = compare(
-                scenario,
-                [name.strip() for name in schemes.split(",")],
+            runs = run(
+                [name.strip() for name in names.split(",")],
                 dataset,
                 options,
                 seed,
@@ -147,6 +178,22 @@ def train(
     if not all(run.finished for run in runs):
         click.echo(f"airpass: {runs[-1].status}; continue with --resume", err=True)
         sys.exit(130)
+
+
+def _check_no_scenario() -> None:
+    """Refuse flags that describe a receiver or devices, which given channels replace."""
+    flags = {
+        "scenario_path": "--scenario",
+        "devices": "--devices",
+        "waveguides": "--waveguides",
+        "antennas": "--antennas",
+        "overrides": "--set",
+        "redraw_every": "--redraw-every",
+    }
+    context = click.get_current_context()
+    for name, flag in flags.items():
+        if context.params.get(name):
+            raise InvalidInput(f"{flag} cannot be combined with --channels: channels are given, not computed")
 
 
 def train_options(flags: Mapping[str, Any]) -> "TrainOptions":

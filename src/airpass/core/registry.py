@@ -65,8 +65,9 @@ class FunctionMethod(Method):
         return {item.name: getattr(self, item.name) for item in fields(self)}
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, FunctionMethod) and type(self).function is type(other).function
-        return same and self.options == other.options  # type: ignore[union-attr]
+        if not isinstance(other, FunctionMethod):
+            return NotImplemented
+        return type(self).function is type(other).function and self.options == other.options
 
     def __hash__(self) -> int:
         return hash((id(type(self).function), *self.options.items()))
