@@ -2,6 +2,7 @@
 
     python benchmarks/arrays.py run      # appends missing rows to docs/data/arrays.csv
     python benchmarks/arrays.py table    # prints means and paired differences
+    python benchmarks/arrays.py figure   # draws the three comparisons
 
 K = 50, M = N = 10, SEEDS draws that no default was tuned on. Rows are stored one by one; a run that was
 interrupted continues. `share` and `energy` are the normalisations of the weights.
@@ -145,5 +146,58 @@ def table() -> None:
             print(f"\n{label}: {limited} of {len(statuses)} designs reached an iteration limit")
 
 
+def figure() -> None:
+    """Draw the three comparisons, with shares as weights."""
+    import matplotlib as mpl
+    from scipy import stats
+
+    from airpass.core.display import LOOKS, Look
+    from airpass.figures.style import RC, new_figure, plot, save
+
+    colour = {name: LOOKS[name] for name in ("airpass", "airpass-plus", "mimo-mn", "mimo-m", "mimo-mn-plus")}
+    upright = Look("", LOOKS["mimo-mn-plus"].colour, "--", "s", filled=False)
+    panels: dict[str, dict[str, tuple[str, Look]]] = {
+        "(a) One start each": {
+            "AirPASS": ("airpass", colour["airpass"]),
+            "M×N, line along x": ("MN array x, hrmc", colour["mimo-mn"]),
+            "M×N, upright line": ("MN array z, hrmc", upright),
+            "M, line along x": ("M array x, hrmc", colour["mimo-m"]),
+        },
+        "(b) Sixteen starts each": {
+            "AirPASS": ("airpass, 16 starts", colour["airpass"]),
+            "M×N, line along x": ("MN array x, hrmc 16", colour["mimo-mn"]),
+            "M×N, upright line": ("MN array z, hrmc 16", upright),
+        },
+        "(c) Best known of each": {
+            "AirPASS-plus": ("airpass-plus", colour["airpass-plus"]),
+            "M×N, best shape, HRMC+": ("best", colour["mimo-mn-plus"]),
+        },
+    }
+    snrs = SNRS_DB["share"]
+    found: dict[tuple[int, str], list[float]] = {}
+    for row in rows():
+        if row["normalisation"] == "share":
+            found.setdefault((int(row["snr_db"]), row["scheme"]), []).append(float(row["selected"]))
+    for snr in snrs:
+        arrays = [values for (at, name), values in found.items() if at == snr and "array" in name]
+        found[snr, "best"] = max(arrays, key=lambda values: float(np.mean(values)))
+    with mpl.rc_context(RC):
+        picture = new_figure(7.2, 3.3)
+        grid = picture.subplots(1, 3, sharey=True)
+        for axes, (title, lines) in zip(grid, panels.items(), strict=True):
+            for label, (scheme, look) in lines.items():
+                values = np.array([found[snr, scheme] for snr in snrs])
+                y = values.mean(axis=1)
+                half = stats.t.ppf(0.975, values.shape[1] - 1) * values.std(axis=1, ddof=1)
+                half /= np.sqrt(values.shape[1])
+                plot(axes, look, snrs, y, label)
+                axes.fill_between(snrs, y - half, y + half, color=look.colour, alpha=0.15, linewidth=0)
+            axes.set(xlabel="P0/σ², dB", ylim=(0, 68), yticks=range(0, 51, 10), xticks=snrs, title=title)
+            axes.legend(loc="upper left", fontsize=7, handlelength=2.6, borderaxespad=0.2)
+            axes.grid(alpha=0.25)
+        grid[0].set_ylabel("selected devices of 50")
+        save(picture, FILE.parent.parent / "images" / "arrays.png")
+
+
 if __name__ == "__main__":
-    {"run": run, "table": table}[sys.argv[1]]()
+    {"run": run, "table": table, "figure": figure}[sys.argv[1]]()

@@ -264,3 +264,10 @@ def test_mean_devices_from_one_start() -> None:
         picked = select(scenario.channels(scenario.uniform_layout()), scenario.weights, scenario.budget)
         counts.append(picked.selected_count)
     assert np.mean(counts) >= 33
+
+
+def test_a_limit_that_ends_the_homotopy_is_reported() -> None:
+    channels = random_channels(0, 4, 12)
+    assert select(channels, budget=1.0).status == "done"
+    cut = select(channels, budget=1.0, options={"max_stages": 3, "starts": 2})
+    assert cut.status == "stage limit in 2 of 2 starts"

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,8 +72,8 @@ def reproduce(
         return out / name if many and name != "all" else out
 
     if claims:
-        verdicts = judge(study.stored(chosen, scale, folder, out))
-        if not verdicts:
+        rows = study.stored(chosen, scale, folder, out)
+        if not rows:
             raise InvalidInput("no rows are stored: run airpass reproduce first, with the same --scale")
         failed: dict[str, str] = {}
     else:
@@ -82,7 +83,7 @@ def reproduce(
         where = executor(workers, dask, trials)
         announce(chosen, scale)
         with progress(len(trials)) as on_done:
-            outcomes, verdicts = study.reproduce(chosen, scale, folder, where, command_line(), on_done, out)
+            outcomes, rows = study.reproduce(chosen, scale, folder, where, command_line(), on_done, out)
         failed = failures(outcomes.values())
         for name, outcome in outcomes.items() if json_path != "-" else ():
             console().print(
@@ -90,9 +91,20 @@ def reproduce(
                 f"{outcome.seconds:.0f} s; results in {folder(name)}",
                 soft_wrap=True,
             )
-    write_json(json_path, lambda: {"claims": summary(verdicts), "failed": failed})
+    verdicts = judge(rows, scale)
+    plans = {one.name: study.plan_progress(one, scale, rows.get(one.name, ())) for one in chosen}
+    write_json(
+        json_path,
+        lambda: {
+            "claims": summary(verdicts),
+            "trials": {name: asdict(plan) for name, plan in plans.items()},
+            "failed": failed,
+        },
+    )
     if json_path != "-":
         console().print(claims_text(verdicts), soft_wrap=True)
+        stored = [f"{name}: {plan}" for name, plan in plans.items()]
+        console().print("Stored of the declared numbers: " + ". ".join(stored) + ".", soft_wrap=True)
     report_failures(failed)
 
 
@@ -159,8 +171,9 @@ def announce(figures: Sequence["PaperFigure"], scale: str) -> None:
         trials = figure.trials(scale)
         gpu = "; faster with a GPU, if available" if trials[0].job == "train" else ""
         click.echo(
-            f"airpass: {figure.name}: {len(trials)} trials, about {figure.duration[scale]} "
-            f"on two cores without stored rows{gpu if scale == 'paper' else ''}",
+            f"airpass: {figure.name}: {len(trials)} trials, {figure.plan(scale).trials} declared per scheme "
+            f"and point, about {figure.duration[scale]} on two cores without stored rows"
+            f"{gpu if scale == 'paper' else ''}",
             err=True,
         )
 

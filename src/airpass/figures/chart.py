@@ -42,12 +42,12 @@ class Panel:
 
 @dataclass(frozen=True)
 class Chart:
-    """Panels below each other.
+    """Panels below each other, or in rows.
 
     Parameters
     ----------
     panels
-        The panels, from the top.
+        The panels, from the top, row by row.
     ylabel
         Label of all vertical axes.
     over_rounds
@@ -59,6 +59,8 @@ class Chart:
         Whether both axes are logarithmic.
     label_ends
         Whether labels are written beside the ends of lines instead of in a legend.
+    columns
+        Number of panels in a row. If there are several, every row has a legend of its own.
     """
 
     panels: Sequence[Panel]
@@ -67,3 +69,4 @@ class Chart:
     percent: bool = False
     logarithmic: bool = False
     label_ends: bool = False
+    columns: int = 1

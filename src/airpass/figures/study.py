@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.lines import Line2D
 
 from airpass.core.display import Look, looks
-from airpass.figures.chart import Chart, Line
+from airpass.figures.chart import Chart, Line, Panel
 from airpass.figures.style import RC, new_figure, plot
 
 COLUMN_IN = 3.5  # width of a column in IEEE journals
@@ -19,7 +20,7 @@ LINE_PT = 8.0  # distance between labels at the ends of lines
 
 
 def draw_chart(chart: Chart) -> Figure:
-    """Draw a chart at the width of a journal's column.
+    """Draw a chart at the width of a journal's column per panel in a row.
 
     Parameters
     ----------
@@ -31,41 +32,70 @@ def draw_chart(chart: Chart) -> Figure:
     Figure
         A matplotlib figure.
     """
-    styles = looks(line.key for panel in chart.panels for line in panel.lines)
-    handles = {}
-    legend = 0.0 if chart.label_ends else 0.15 + LEGEND_LINE_IN * ((len(styles) + 1) // 2)
+    panels, columns = list(chart.panels), chart.columns
+    # Panels that share a legend: all, or a row.
+    blocks = [panels]
+    if columns > 1:
+        blocks = [panels[first : first + columns] for first in range(0, len(panels), columns)]
+    styles = looks(line.key for panel in panels for line in panel.lines)
+    heights = [_height(chart, block) for block in blocks]
     with mpl.rc_context(RC | {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7}):
-        figure = new_figure(COLUMN_IN, PANEL_IN * len(chart.panels) + legend)
-        for axes, panel in zip(
-            figure.subplots(len(chart.panels), 1, squeeze=False)[:, 0], chart.panels, strict=True
-        ):
-            lines = sorted(panel.lines, key=lambda line: list(styles).index(line.key))
-            for place, line in enumerate(lines):
-                spread = (place, len(lines)) if chart.over_rounds else ()
-                handles[line.key] = plot(axes, styles[line.key], line.x, line.value, line.label, *spread)
-            axes.set(xlabel=panel.xlabel, ylabel=chart.ylabel, title=panel.title)
-            axes.grid(True)
-            if chart.logarithmic:
-                axes.set(xscale="log", yscale="log")
-                axes.minorticks_off()
-            if panel.ticks is not None:
-                axes.set_xticks(*panel.ticks)
-            if chart.logarithmic:
-                continue
-            for line in lines:
-                _band(axes, styles[line.key], line)
-            if chart.over_rounds:
-                axes.set_xlim(left=0)
-                _limit(axes, chart.percent, lines)
-                _end_bars(axes, styles, lines)
-            else:
-                axes.set_ylim(bottom=0)
-            if chart.label_ends:
-                _label_ends(axes, styles, lines)
-        if not chart.label_ends:
-            shown = [handles[key] for key in styles]
-            figure.legend(handles=shown, loc="outside lower center", ncols=2)
+        figure = new_figure(COLUMN_IN * columns, sum(heights))
+        parts = figure.subfigures(len(blocks), 1, squeeze=False, height_ratios=heights)[:, 0]
+        for part, block in zip(parts, blocks, strict=True):
+            _block(part, chart, block, styles)
     return figure
+
+
+def _legend_rows(chart: Chart, block: Sequence[Panel]) -> int:
+    keys = {line.key for panel in block for line in panel.lines}
+    return -(-len(keys) // (2 * chart.columns))
+
+
+def _height(chart: Chart, block: Sequence[Panel]) -> float:
+    """Height of panels that share a legend, with the legend, in inches."""
+    legend = 0.0 if chart.label_ends else 0.15 + LEGEND_LINE_IN * _legend_rows(chart, block)
+    return PANEL_IN * -(-len(block) // chart.columns) + legend
+
+
+def _block(figure: SubFigure, chart: Chart, block: Sequence[Panel], styles: dict[str, Look]) -> None:
+    """Draw panels that share a legend."""
+    handles: dict[str, Line2D] = {}
+    grid = figure.subplots(-(-len(block) // chart.columns), chart.columns, squeeze=False).ravel()
+    for axes, panel in zip(grid, block, strict=True):
+        handles |= _panel(axes, chart, panel, styles)
+    if handles and not chart.label_ends:
+        shown = [handles[key] for key in styles if key in handles]
+        figure.legend(handles=shown, loc="outside lower center", ncols=2 * chart.columns)
+
+
+def _panel(axes: Axes, chart: Chart, panel: Panel, styles: dict[str, Look]) -> dict[str, Line2D]:
+    """Draw a panel; its lines by key."""
+    lines = sorted(panel.lines, key=lambda line: list(styles).index(line.key))
+    handles = {}
+    for place, line in enumerate(lines):
+        spread = (place, len(lines)) if chart.over_rounds else ()
+        handles[line.key] = plot(axes, styles[line.key], line.x, line.value, line.label, *spread)
+    axes.set(xlabel=panel.xlabel, ylabel=chart.ylabel, title=panel.title)
+    axes.grid(True)
+    if chart.logarithmic:
+        axes.set(xscale="log", yscale="log")
+        axes.minorticks_off()
+    if panel.ticks is not None:
+        axes.set_xticks(*panel.ticks)
+    if chart.logarithmic:
+        return handles
+    for line in lines:
+        _band(axes, styles[line.key], line)
+    if chart.over_rounds:
+        axes.set_xlim(left=0)
+        _limit(axes, chart.percent, lines)
+        _end_bars(axes, styles, lines)
+    else:
+        axes.set_ylim(bottom=0)
+    if chart.label_ends:
+        _label_ends(axes, styles, lines)
+    return handles
 
 
 def _band(axes: Axes, look: Look, line: Line) -> None:

@@ -203,4 +203,6 @@ class Hrmc(SelectionMethod):
             "iterations": sum(one[4] for one in found),
             "evaluations": sum(one[5] for one in found),
         }
-        return BeamSearch(beam=best[0], work=work)
+        limited = sum(one[3] == self.max_stages for one in found)
+        status = f"stage limit in {limited} of {self.starts} starts" if limited else "done"
+        return BeamSearch(beam=best[0], status=status, work=work)

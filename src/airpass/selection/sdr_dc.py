@@ -51,6 +51,7 @@ class _Run:
             self.deadline = time.monotonic() + options.time_limit_s
         self.solves = 0
         self.inaccurate = 0
+        self.limited = 0  # runs of linearisations ended by the limit
         self.best = dominant_eigenvector(effective)
 
     def offer(self, beam: Complex) -> None:
@@ -66,6 +67,8 @@ class _Run:
             return "time limit"
         if self.inaccurate:
             return f"done, {self.inaccurate} of {self.solves} conic solves inaccurate"
+        if self.limited:
+            return f"done, iteration limit reached {self.limited} times in {self.solves} conic solves"
         return "done"
 
 
@@ -107,6 +110,8 @@ def sparsity_order(run: _Run) -> Real:
             if abs(previous - value) <= options.change_tolerance * abs(value):
                 break
             previous = value
+        else:
+            run.limited += 1
         run.report(f"dropping {c} of {count}: objective {value:.2g}")
         if value < options.objective_tolerance or run.late():
             break
@@ -134,6 +139,7 @@ def fit_together(run: _Run, devices: NDArray[np.intp]) -> bool:
         if run.late() or abs(previous - excess) <= options.change_tolerance * abs(excess):
             return False
         previous = excess
+    run.limited += 1
     return False
 
 
@@ -149,7 +155,7 @@ class SdrDc(SelectionMethod):
 
     objective_tolerance: float = 1e-6  # values below this count as zero; limited by solver accuracy
     change_tolerance: float = 1e-6  # relative change that ends the iteration
-    max_iterations: int = 50  # linearisations for one c, or one n
+    max_iterations: int = 500  # linearisations for one c, or one n; a safety net
     size_search: str = "bisection"  # over n; "linear" is the original, from K downwards
     solver_tolerance: float = 1e-8  # of the conic solver
     time_limit_s: float | None = None  # return the best so far after this time

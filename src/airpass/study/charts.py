@@ -75,15 +75,23 @@ def rounds_chart(
     )
 
 
-def axis_chart(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Chart:
+def axis_panel(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Panel:
     """A metric at the last round against the sweep's axis, with one line per scheme."""
     shown = METRICS[metric]
-    numeric = all(row.x is not None for row in rows)
     points = list(dict.fromkeys(row.x_label for row in rows))
+    numeric = all(row.x is not None for row in rows)
+    place = {
+        row.x_label: row.x if numeric and row.x is not None else float(points.index(row.x_label))
+        for row in rows
+    }
     lines = []
     for scheme, found in means_by_point(rows, metric).items():
-        known = [point for point in points if point in found]
-        x = [float(point) if numeric else points.index(point) for point in known]
-        lines.append(line(scheme, display_name(scheme), x, [found[point] for point in known], shown.scale))
-    ticks = None if numeric else (list(range(len(points))), points)
-    return Chart(panels=[Panel(title, xlabel, lines, ticks)], ylabel=shown.label)
+        known = sorted(found, key=lambda point: place[point])
+        x, means = [place[point] for point in known], [found[point] for point in known]
+        lines.append(line(scheme, display_name(scheme), x, means, shown.scale))
+    return Panel(title, xlabel, lines, None if numeric else (list(range(len(points))), points))
+
+
+def axis_chart(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Chart:
+    """A chart of one `axis_panel`."""
+    return Chart(panels=[axis_panel(rows, metric, xlabel, title)], ylabel=METRICS[metric].label)

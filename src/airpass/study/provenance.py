@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from airpass import __version__
+from airpass.core.display import display_name
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
+from airpass.study.paper.plan import Progress
 from airpass.study.runner import Outcome
 from airpass.study.trial import Trial
 
@@ -84,13 +86,19 @@ def write_provenance(
     return document
 
 
-def description(trials: Sequence[Trial], provenance: Mapping[str, Any]) -> list[str]:
+def description(trials: Sequence[Trial], provenance: Mapping[str, Any], plan: Progress) -> list[str]:
     """Lines for the report: trials, sizes, training, time and machine, command."""
-    counts = [sum(trial.scheme == name for trial in trials) for name in {t.scheme for t in trials}]
-    few, many = min(counts), max(counts)
-    lines = [f"{len(trials)} trials, {few if few == many else f'{few} to {many}'} per scheme"]
+    seeds = sorted({trial.seed for trial in trials})
+    named = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
+    lines = [f"{plan}, {named}"]
+    numbers: dict[str, set[int]] = {}
+    for trial in trials:
+        numbers.setdefault(trial.scheme, set()).add(trial.trial)
+    for scheme, known in numbers.items():
+        if len(known) < plan.declared:
+            lines[0] += f"; {len(known)} of {display_name(scheme)}"
     if failed := len(provenance["failed"]):
-        lines[0] += f"; {failed} failed"
+        lines[0] += f"; {failed} runs failed"
     sizes = {
         (trial.scenario["devices"]["count"], *(trial.scenario["receiver"][name] for name in RECEIVER))
         for trial in trials

@@ -9,8 +9,8 @@ import jinja2
 
 from airpass import __version__
 from airpass.core.display import display_name
-from airpass.study.claims import Verdict
 from airpass.study.tables import Table
+from airpass.study.verdicts import Part, Verdict, multiplicity
 
 _TEMPLATES = jinja2.Environment(
     loader=jinja2.PackageLoader("airpass.study"), autoescape=True, undefined=jinja2.StrictUndefined
@@ -30,6 +30,7 @@ class Section:
     picture: bytes = field(repr=False)  # PNG
     table: Table = field(repr=False)
     about: Sequence[str] = field(repr=False)  # how it was made; the last line is the command
+    wide: bool = False  # whether the picture has several columns
 
 
 def render_page(template: str, **values: Any) -> bytes:
@@ -52,16 +53,24 @@ def render_page(template: str, **values: Any) -> bytes:
 
 def report(sections: Sequence[Section], verdicts: Sequence[Verdict], scale: str, command: str) -> bytes:
     """The page of `airpass reproduce`."""
-    return render_page("report.html", sections=sections, verdicts=verdicts, scale=scale, command=command)
+    values = {"sections": sections, "verdicts": verdicts, "scale": scale, "command": command}
+    return render_page("report.html", **values, multiplicity=multiplicity(verdicts))
 
 
 def claims_text(verdicts: Sequence[Verdict]) -> str:
     """The verdicts for a terminal."""
     lines = []
     for found in verdicts:
-        lines.append(f"{found.claim}  {found.verdict.upper()}: {found.text}")
-        lines += [f"    {part.verdict:14} {part.what}: {part.effect}" for part in found.parts]
-    return "\n".join(lines)
+        lines.append(f"{found.claim}  {found.text}")
+        for comparison, verdict in found.by_comparison.items():
+            lines.append(f"  {comparison}: {verdict.upper()}")
+            lines += [_part_text(part) for part in found.comparisons[comparison]]
+    return "\n".join([*lines, multiplicity(verdicts)])
+
+
+def _part_text(part: Part) -> str:
+    data = f", {part.data}" if part.data else ""
+    return f"    {part.verdict:14} {part.what}{data}: {part.effect}"
 
 
 def summary(verdicts: Sequence[Verdict]) -> Mapping[str, Any]:
@@ -70,6 +79,7 @@ def summary(verdicts: Sequence[Verdict]) -> Mapping[str, Any]:
         found.claim: {
             "text": found.text,
             "verdict": found.verdict,
+            "comparisons": found.by_comparison,
             "parts": [asdict(part) for part in found.parts],
         }
         for found in verdicts

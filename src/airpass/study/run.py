@@ -6,9 +6,10 @@ from pathlib import Path
 from airpass.core.files import write_atomically
 from airpass.figures.chart import Chart
 from airpass.study.charts import axis_chart, rounds_chart
-from airpass.study.claims import Rows, Verdict, judge
+from airpass.study.claims import Rows, judge
 from airpass.study.paper import figures as all_figures
 from airpass.study.paper.base import PaperFigure
+from airpass.study.paper.plan import Progress, progress
 from airpass.study.provenance import check_folder, description, write_provenance
 from airpass.study.report import Section, report
 from airpass.study.runner import Executor, Outcome, run_trials
@@ -28,7 +29,7 @@ def reproduce(
     command: str,
     on_done: OnDone,
     also: Path | None = None,
-) -> tuple[dict[str, Outcome], list[Verdict]]:
+) -> tuple[dict[str, Outcome], Rows]:
     """Run figures one after the other.
 
     Parameters
@@ -52,8 +53,8 @@ def reproduce(
     -------
     outcomes : dict[str, Outcome]
         Numbers of trials and failures by figure.
-    verdicts : list[Verdict]
-        Verdicts on the claims that these figures are about.
+    rows : Rows
+        Rows by figure.
     """
     outcomes: dict[str, Outcome] = {}
     rows: dict[str, Sequence[Row]] = {}
@@ -66,15 +67,23 @@ def reproduce(
         if not rows[name]:
             continue
         made = write_provenance(out, name, scale, command, executor.about, outcome, len(trials))
-        picture = _write_chart(figure.chart(rows[name]), out / name)
-        table = figure.table(rows[name])
-        sections.append(Section(name, figure.title, picture, table, description(trials, made)))
-        page = report(sections[-1:], judge({name: rows[name]}), scale, command)
+        chart = figure.chart(rows[name])
+        picture = _write_chart(chart, out / name)
+        about = description(trials, made, plan_progress(figure, scale, rows[name]))
+        sections.append(
+            Section(name, figure.title, picture, figure.table(rows[name]), about, chart.columns > 1)
+        )
+        page = report(sections[-1:], judge({name: rows[name]}, scale), scale, command)
         write_atomically(out / "report.html", page)
-    verdicts = judge(rows)
     if len(sections) > 1:
-        write_atomically(folder("all") / "report.html", report(sections, verdicts, scale, command))
-    return outcomes, verdicts
+        page = report(sections, judge(rows, scale), scale, command)
+        write_atomically(folder("all") / "report.html", page)
+    return outcomes, rows
+
+
+def plan_progress(figure: PaperFigure, scale: str, rows: Sequence[Row]) -> Progress:
+    """How many of the declared trials of a figure are among rows."""
+    return progress(figure.trials(scale), {row.key for row in rows})
 
 
 def _elsewhere(

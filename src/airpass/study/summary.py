@@ -32,6 +32,42 @@ def mean(values: Sequence[float]) -> Mean:
     return Mean(float(known.mean()), half, int(known.size))
 
 
+def p_value(found: Mean, limit: float) -> float:
+    """Two-sided p-value of a mean that equals a limit (Student's t).
+
+    It is below 5 % if the 95 % confidence interval excludes the limit. NaN for fewer than two trials, or
+    if all trials equal the limit.
+    """
+    if found.count < 2 or (found.half_width == 0.0 and found.value == limit):
+        return float("nan")
+    if found.half_width == 0.0:
+        return 0.0
+    freedom = found.count - 1
+    error = found.half_width / float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, freedom))
+    return float(2.0 * stats.t.sf(abs(found.value - limit) / error, freedom))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values of several tests, adjusted by Holm's method.
+
+    Parameters
+    ----------
+    p_values
+        p-values without NaN.
+
+    Returns
+    -------
+    list[float]
+        Adjusted p-values in the same order. If those below 5 % are called significant, the
+        probability of one or more errors among all tests is at most 5 %.
+    """
+    adjusted, largest = [0.0] * len(p_values), 0.0
+    for place, i in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        largest = max(largest, min(1.0, (len(p_values) - place) * p_values[i]))
+        adjusted[i] = largest
+    return adjusted
+
+
 def last_round(rows: Iterable[Row]) -> list[Row]:
     """For each trial and metric, the row of the last round."""
     latest: dict[tuple[object, ...], Row] = {}

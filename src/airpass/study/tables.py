@@ -1,6 +1,6 @@
 """Tables of a study: means over trials with half the width of their confidence intervals."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def cell(mean: Mean | None, scale: float = 1.0, digits: int = 1) -> str:
     return text if np.isnan(mean.half_width) else f"{text} ± {scale * mean.half_width:.{digits}f}"
 
 
-def by_point(rows: Sequence[Row], metric: str, unit: str = "") -> Table:
+def by_point(rows: Sequence[Row], metric: str, titles: Mapping[str, str] | None = None) -> Table:
     """A table with a line per scheme and a column per point of the axis.
 
     Parameters
@@ -29,8 +29,8 @@ def by_point(rows: Sequence[Row], metric: str, unit: str = "") -> Table:
         Rows of a study.
     metric
         A key of `METRICS`.
-    unit
-        Unit of the points.
+    titles
+        Headings by point, in the order of the columns; None for the points as rows name them.
 
     Returns
     -------
@@ -39,10 +39,12 @@ def by_point(rows: Sequence[Row], metric: str, unit: str = "") -> Table:
     """
     means = means_by_point(rows, metric)
     shown = METRICS[metric]
-    points = list(dict.fromkeys(row.x_label for row in rows))
-    heads = ["scheme", *(f"{point} {unit}".strip() or metric.replace("_", " ") for point in points)]
+    found = dict.fromkeys(row.x_label for row in rows)
+    named = {point: title for point, title in (titles or {}).items() if point in found}
+    columns = named | {point: point for point in found if point not in named}
+    heads = ["scheme", *(title or metric.replace("_", " ") for title in columns.values())]
     cells = [
-        [scheme, *(cell(means[scheme].get(point), shown.scale, shown.digits) for point in points)]
+        [scheme, *(cell(means[scheme].get(point), shown.scale, shown.digits) for point in columns)]
         for scheme in looks(means)
     ]
     return heads, cells

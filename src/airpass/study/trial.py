@@ -24,7 +24,7 @@ from airpass.selection import METHODS
 from airpass.selection.api import select
 
 SECONDS = "seconds"  # the only metric that differs between runs of the same trial
-DESIGN_METRICS = ("selected_count", "weakest_score", "mse")
+DESIGN_METRICS = ("selected_count", "weakest_score", "mse", "sdr_db")
 ROUND_METRICS = (
     "test_accuracy",
     "test_loss",
@@ -32,6 +32,9 @@ ROUND_METRICS = (
     "selected_count",
     "predicted_mse",
     "measured_mse",
+    "predicted_sdr_db",
+    "measured_sdr_db",
+    "largest_power",
 )
 
 

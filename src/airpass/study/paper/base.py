@@ -2,13 +2,16 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from airpass.figures.chart import Chart
+from airpass.study.paper.plan import PLANS, Plan
 from airpass.study.tables import Table
 from airpass.study.trial import Row, Trial
 
-SCALES = ("smoke", "lite", "paper")
+SCALES = tuple(PLANS)
+ENERGY = "energy"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +32,10 @@ class PaperFigure(ABC):
     title: str
     duration: Mapping[str, str]
 
+    def plan(self, scale: str) -> Plan:
+        """Number of trials and their seeds."""
+        return PLANS[scale][self.name]
+
     @abstractmethod
     def trials(self, scale: str) -> tuple[Trial, ...]:
         """The trials of a scale."""
@@ -42,11 +49,84 @@ class PaperFigure(ABC):
         """The same as numbers."""
 
 
-def scenario(size: tuple[int, int, int], snr_db: float, seed: int) -> dict[str, dict[str, float]]:
-    """Tables of a scenario with `size` = (devices, waveguides, antennas per waveguide)."""
+@dataclass(frozen=True)
+class Point:
+    """A point of an axis, or the setting of a panel.
+
+    Parameters
+    ----------
+    x
+        Position on the axis.
+    label
+        `x_label` of the rows; differs between the points of a figure.
+    title
+        Text of legends, panels and tables.
+    tables
+        Changes of the scenario's tables.
+    """
+
+    x: float
+    label: str
+    title: str
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+def snr_point(snr_db: float, normalisation: str = "share", title: str = "") -> Point:
+    """A value of the SNR with one of two rules for the aggregation weights.
+
+    Parameters
+    ----------
+    snr_db
+        SNR in dB.
+    normalisation
+        "share", as in all other figures, or "energy", with which the error threshold is the
+        distortion-to-signal ratio.
+    title
+        Title; "" for the SNR and, if it is "energy", the rule.
+
+    Returns
+    -------
+    Point
+        Its label is the SNR, followed by ", energy" for that rule.
+    """
+    tables: dict[str, dict[str, Any]] = {"radio": {"snr_db": snr_db}}
+    rule = ""
+    if normalisation != "share":
+        tables["weights"] = {"normalisation": normalisation}
+        rule = f", {normalisation}"
+    return Point(snr_db, f"{snr_db:g}{rule}", title or f"{snr_db:g} dB{rule}", tables)
+
+
+def scenario(
+    size: tuple[int, int, int],
+    snr_db: float,
+    seed: int,
+    changes: Mapping[str, Mapping[str, Any]] | None = None,
+) -> dict[str, dict[str, Any]]:
+    """Tables of a scenario.
+
+    Parameters
+    ----------
+    size
+        Devices, waveguides, antennas per waveguide.
+    snr_db
+        SNR in dB.
+    seed
+        Seed of the devices.
+    changes
+        Tables whose entries replace or extend those of the scenario.
+
+    Returns
+    -------
+    dict[str, dict[str, Any]]
+        Tables as in a scenario file.
+    """
     devices, waveguides, antennas = size
-    return {
+    tables: dict[str, dict[str, Any]] = {
         "receiver": {"waveguides": waveguides, "antennas": antennas},
         "radio": {"snr_db": snr_db},
         "devices": {"count": devices, "seed": seed},
     }
+    for name, entries in (changes or {}).items():
+        tables[name] = {**tables.get(name, {}), **entries}
+    return tables

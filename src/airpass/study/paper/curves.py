@@ -6,27 +6,35 @@ from typing import Any
 
 from airpass.core.display import display_name
 from airpass.figures.chart import Chart
+from airpass.learning import FEDAVG
 from airpass.study.charts import rounds_chart
-from airpass.study.paper.base import PaperFigure, scenario
+from airpass.study.paper.base import ENERGY, PaperFigure, Point, scenario, snr_point
+from airpass.study.paper.schemes import METHODS, TRAINED
 from airpass.study.tables import Table, by_point
 from airpass.study.trial import Row, Trial
 
-ARRAYS = ("fedavg", "airpass-plus", "airpass", "mimo-mn-plus", "mimo-mn", "mimo-m")
-VARIANTS = ("fedavg", "airpass-plus", "airpass", "airpass-sdr-dc", "airpass-mp")
+WITH_ARRAYS = (FEDAVG, *(scheme for comparison in TRAINED for scheme in comparison.schemes))
+VARIANTS = (FEDAVG, "airpass-plus", "airpass", "airpass-sdr-dc", "airpass-mp")
+# Figures 4 and 5. At the paper's 10 dB with shares as weights nearly every scheme selects all 50 devices. The
+# other two panels separate the schemes.
+PANELS = (
+    snr_point(10.0, title="10 dB, share (paper)"),
+    snr_point(10.0, ENERGY, title="10 dB, energy (added)"),
+    snr_point(-4.0, title="-4 dB, share (added)"),
+)
 
-# Options of training, and the number of trials. The paper does not give the number of rounds: after 400,
+# Options of training. The paper does not give the number of rounds: after 400,
 # ideal FedAvg on full MNIST is at 93 % and gains a point in a hundred more.
 MNIST: Mapping[str, dict[str, Any]] = {
-    "smoke": {"dataset": "mnist-mini", "rounds": 20, "evaluate_every": 4, "trials": 1},
-    "lite": {"dataset": "mnist-mini", "rounds": 150, "evaluate_every": 10, "trials": 3},
-    "paper": {"dataset": "mnist", "rounds": 400, "evaluate_every": 20, "trials": 3},
+    "smoke": {"dataset": "mnist-mini", "rounds": 20, "evaluate_every": 4},
+    "lite": {"dataset": "mnist-mini", "rounds": 150, "evaluate_every": 10},
+    "paper": {"dataset": "mnist", "rounds": 400, "evaluate_every": 20},
 }
 CIFAR: Mapping[str, dict[str, Any]] = {
     "smoke": {
         "dataset": "cifar10",
         "rounds": 4,
         "evaluate_every": 2,
-        "trials": 1,
         "batch": 4,
         "local_steps": 1,
         "test_images": 200,
@@ -37,43 +45,38 @@ CIFAR: Mapping[str, dict[str, Any]] = {
         "dataset": "cifar10",
         "rounds": 120,
         "evaluate_every": 15,
-        "trials": 3,
         "batch": 16,
         "test_images": 5000,
         "probe_images": 1000,
     },
-    "paper": {"dataset": "cifar10", "rounds": 500, "evaluate_every": 20, "trials": 3},
+    "paper": {"dataset": "cifar10", "rounds": 500, "evaluate_every": 20},
 }
 
 
-@dataclass(frozen=True)
-class Axis:
-    """A field of the scenario that varies.
+def along(field: str, symbol: str, values: Sequence[float], unit: str = "") -> tuple[Point, ...]:
+    """Points of an axis.
 
     Parameters
     ----------
     field
-        Section and key.
+        Section and key of the scenario's field that varies.
     symbol
-        Symbol in labels.
+        Symbol in titles.
     values
         Values of the field.
     unit
         Unit of the values.
-    added
-        Values that the paper's figure does not have.
+
+    Returns
+    -------
+    tuple[Point, ...]
+        A point for each value.
     """
-
-    field: str
-    symbol: str
-    values: tuple[float, ...]
-    unit: str = ""
-    added: tuple[float, ...] = ()
-
-    def label(self, value: float) -> str:
-        """Text of the legend or title for a value."""
-        text = f"{self.symbol} = {value:g} {self.unit}".rstrip()
-        return f"{text} (not in the paper)" if value in self.added else text
+    section, key = field.split(".")
+    return tuple(
+        Point(float(value), f"{value:g}", f"{symbol} = {value:g} {unit}".rstrip(), {section: {key: value}})
+        for value in values
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +90,7 @@ class TrainingFigure(PaperFigure):
     metric
         A key of `METRICS`.
     scales
-        Options of training and number of trials, by scale.
+        Options of training, by scale.
     changes
         Changes of `scales` in this figure.
     size
@@ -95,12 +98,12 @@ class TrainingFigure(PaperFigure):
     smoke_size
         Size at scale "smoke"; None for the same.
     snr_db
-        SNR in dB, unless it is the axis.
-    axis
-        Field that varies, if any.
+        SNR in dB, unless the points change it.
+    points
+        Points of the axis, or settings of the panels, if any.
     panel_per_scheme
-        Whether a panel shows a scheme, with one line per value of the axis. Otherwise it shows a
-        value, with one line per scheme.
+        Whether a panel shows a scheme, with one line per point. Otherwise it shows a point, with one
+        line per scheme.
     """
 
     schemes: tuple[str, ...]
@@ -110,48 +113,46 @@ class TrainingFigure(PaperFigure):
     size: tuple[int, int, int] = (10, 5, 5)
     smoke_size: tuple[int, int, int] | None = None
     snr_db: float = 10.0
-    axis: Axis | None = None
+    points: tuple[Point, ...] = ()
     panel_per_scheme: bool = False
 
     def trials(self, scale: str) -> tuple[Trial, ...]:
         """The trials of a scale."""
         training = {**self.scales[scale], **self.changes.get(scale, {})}
-        count = training.pop("trials")
         return tuple(
             Trial(
                 job="train",
                 figure=self.name,
                 scheme=scheme,
-                x=None if value is None else float(value),
-                x_label="" if value is None else f"{value:g}",
+                x=None if point is None else point.x,
+                x_label="" if point is None else point.label,
                 trial=number,
-                seed=number,
-                scenario=self._scenario(scale, value, number),
-                method={"method": scheme},
+                seed=seed,
+                scenario=self._scenario(scale, scheme, point, seed),
+                method=METHODS[scheme],
                 training=training,
             )
-            for value in (self.axis.values if self.axis is not None else (None,))
-            for number in range(count)
+            for number, seed in self.plan(scale).seeds()
+            for point in self.points or (None,)
             for scheme in self.schemes
         )
 
-    def _scenario(self, scale: str, value: float | None, seed: int) -> dict[str, Any]:
+    def _scenario(self, scale: str, scheme: str, point: Point | None, seed: int) -> dict[str, Any]:
         size = self.smoke_size if self.smoke_size is not None and scale == "smoke" else self.size
-        tables = scenario(size, self.snr_db, seed)
-        if self.axis is not None and value is not None:
-            section, key = self.axis.field.split(".")
-            tables[section][key] = value
+        tables = scenario(size, self.snr_db, seed, None if point is None else point.tables)
+        if scheme == FEDAVG:  # divides by the sum of the weights, so that their rule does not matter
+            tables.pop("weights", None)
         return tables
 
     def chart(self, rows: Sequence[Row]) -> Chart:
         """The metric against rounds."""
-        if self.axis is None:
+        if not self.points:
             return rounds_chart(rows, self.metric, {"": self.title})
-        labels = {f"{value:g}": self.axis.label(value) for value in self.axis.values}
+        titles = {point.label: point.title for point in self.points}
         if not self.panel_per_scheme:
-            return rounds_chart(rows, self.metric, labels)
-        return rounds_chart(rows, self.metric, {name: display_name(name) for name in self.schemes}, labels)
+            return rounds_chart(rows, self.metric, titles)
+        return rounds_chart(rows, self.metric, {name: display_name(name) for name in self.schemes}, titles)
 
     def table(self, rows: Sequence[Row]) -> Table:
         """The metric at the last round."""
-        return by_point(rows, self.metric, "" if self.axis is None else self.axis.unit)
+        return by_point(rows, self.metric, {point.label: point.title for point in self.points})

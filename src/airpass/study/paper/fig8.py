@@ -3,16 +3,16 @@
 The values are not those of the paper, which are not in its text.
 """
 
-from airpass.study.paper.curves import MNIST, Axis, TrainingFigure
+from airpass.study.paper.curves import MNIST, TrainingFigure, along
 
 FIGURE = TrainingFigure(
     name="fig8",
     title="Training loss on MNIST. K = 10, M = N = 5",
-    duration={"smoke": "20 seconds", "lite": "5 minutes", "paper": "a quarter of an hour"},
+    duration={"smoke": "20 seconds", "lite": "5 minutes", "paper": "an hour and a half"},
     schemes=("airpass", "airpass-plus"),
     metric="train_loss",
     scales=MNIST,
     changes={"smoke": {"rounds": 8}},
-    axis=Axis("radio.snr_db", "SNR", (0.0, 5.0, 10.0, 15.0), "dB"),
+    points=along("radio.snr_db", "SNR", (0.0, 5.0, 10.0, 15.0), "dB"),
     panel_per_scheme=True,
 )
