@@ -78,3 +78,121 @@ def test_one_device_one_chain(method: str) -> None:
     picked = select(np.array([[2.0j]]), [1.0], 0.5, method)
     assert picked.scores == pytest.approx([2.0])
     assert aircomp.selected(picked.scores).all()
+
+
+def failed(method: Any, kind: str | None = None) -> dict[str, str]:
+    """The checks that a method does not pass, with the reasons."""
+    found = contracts.check_method(contracts.resolve(method, kind))
+    return {outcome.check: outcome.detail for outcome in found if not outcome.ok}
+
+
+class TestWrongMethods:
+    """Every check fails for a method that breaks its rule, and for no other reason."""
+
+    def test_a_method_that_is_right(self) -> None:
+        def first(effective: Complex, rng: np.random.Generator) -> Any:
+            return effective[:, 0] + 1e-3 * rng.standard_normal(len(effective))
+
+        assert failed(first, "selection") == {}
+
+    def test_input_that_changes(self) -> None:
+        def greedy(effective: Complex, rng: np.random.Generator) -> Any:
+            effective /= 2.0
+            return effective[:, 0]
+
+        assert failed(greedy, "selection").keys() == {"input unchanged"}
+
+    def test_random_numbers_from_elsewhere(self) -> None:
+        def own(effective: Complex, rng: np.random.Generator) -> Any:
+            return np.random.default_rng().standard_normal(len(effective))
+
+        def of_all(effective: Complex, rng: np.random.Generator) -> Any:
+            np.random.random()  # noqa: NPY002
+            return effective[:, 0]
+
+        assert failed(own, "selection").keys() == {"same seed, same result"}
+        assert failed(of_all, "selection").keys() == {"only the given random numbers"}
+
+    def test_output(self) -> None:
+        def loud(effective: Complex, rng: np.random.Generator) -> Any:
+            print("here")  # noqa: T201
+            return effective[:, 0]
+
+        assert failed(loud, "selection")["prints nothing"].startswith("it prints 'here")
+
+    def test_sizes(self) -> None:
+        def second(effective: Complex, rng: np.random.Generator) -> Any:
+            return effective[:, 1]
+
+        assert "K=1" in failed(second, "selection")["degenerate sizes"]
+
+    def test_options(self) -> None:
+        @dataclass(frozen=True)
+        class Table(SelectionMethod):
+            """A set is not plain data."""
+
+            name = "table"
+
+            places: Any = frozenset({1})
+
+            def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
+                return BeamSearch(effective[:, 0] / np.linalg.norm(effective[:, 0]))
+
+        assert "number" in failed(Table())["options"]
+
+    def test_layouts(self) -> None:
+        class Worse(GeometryMethod):
+            name = "worse"
+
+            def move(
+                self, scenario: Scenario, layout: Real, beam: Complex, devices: Mask, rng: Any
+            ) -> LayoutSearch:
+                return LayoutSearch(scenario.uniform_layout(), (0.0, 1.0))
+
+        class Infeasible(Worse):
+            name = "infeasible"
+
+            def move(
+                self, scenario: Scenario, layout: Real, beam: Complex, devices: Mask, rng: Any
+            ) -> LayoutSearch:
+                return LayoutSearch(np.zeros_like(layout), (0.0, 1.0))
+
+        assert re.search("weakest gain|objective", failed(Worse())["result"])
+        assert "apart" in failed(Infeasible())["result"]
+
+    def test_errors_have_their_place(self) -> None:
+        def divides(effective: Complex, rng: np.random.Generator) -> Any:
+            return 1 / 0
+
+        reason = failed(divides, "selection")["result"]
+        assert reason.startswith("ZeroDivisionError: division by zero (test_contracts.py, line ")
+
+
+class TestCheckMethod:
+    def test_a_method_that_is_right(self, run: Any) -> None:
+        outcome = run("check-method", "hrmc", "--option", "starts=2")
+        assert outcome.code == 0
+        assert outcome.out.count("ok  ") == len(contracts.CHECKS) + 1
+        assert "ms for" in outcome.out
+
+    def test_a_function_in_a_file_that_is_wrong(self, run: Any, tmp_path: Path) -> None:
+        path = tmp_path / "mine.py"
+        path.write_text("def mine(effective, rng):\n    effective *= 2\n    return effective[:, 0]\n")
+        outcome = run("check-method", f"{path}:mine", "--kind", "selection")
+        assert outcome.code == 1
+        assert "FAILED  input unchanged" in outcome.out
+        assert outcome.err == ""
+        assert_refused(run("check-method", f"{path}:mine"), "kind", "selection")
+        assert_refused(run("check-method", f"{path}:mine", "--kind", "design", "--option", "a=1"), "option a")
+
+    def test_what_cannot_be_checked(self, run: Any) -> None:
+        assert_refused(run("check-method", "magic"), "magic", "hrmc")
+        assert_refused(run("check-method", "none.py:Name"), "none.py")
+        assert_refused(run("check-method", "hrmc", "--kind", "design"), "hrmc", "airpass")
+        assert_refused(run("check-method", "hrmc", "--option", "warp=9"), "warp")
+
+    def test_kinds(self) -> None:
+        assert contracts.kind_of(contracts.resolve("hago")) == "geometry"
+        assert contracts.kind_of(contracts.resolve("airpass")) == "design"
+        with pytest.raises(InvalidInput, match="derived from"):
+            contracts.resolve("pathlib:Path")

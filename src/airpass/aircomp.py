@@ -126,7 +126,7 @@ def checked_beam(beam: Any, chains: int, label: str, unit: bool = True) -> Compl
         )
     if values.shape != (chains,):
         raise InvalidInput(
-            f"{label} returned a beam of shape {values.shape}: must be ({chains},), an entry per receive chain"
+            f"{label} returned a beam of shape {values.shape}: must be ({chains},), one per receive chain"
         )
     if not np.isfinite(values).all():
         raise InvalidInput(f"{label} returned a beam with a value that is not finite: {values}")

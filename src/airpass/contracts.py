@@ -273,7 +273,9 @@ def resolve(method: Any, kind: str | None = None, options: Mapping[str, Any] | N
         known = [name for registry in KINDS.values() for name in registry.methods()]
         checks.one_of("method", given, [*known, "file.py:Name"])
     bases = ", ".join(registry.base.__name__ for registry in KINDS.values())
-    raise InvalidInput(f"method = {str(method)[:80]!r}: must be derived from one of {bases}, or be a function")
+    raise InvalidInput(
+        f"method = {str(method)[:80]!r}: must be derived from one of {bases}, or be a function"
+    )
 
 
 def _resolved(registry: Registry[Any], given: Any, options: Mapping[str, Any] | None) -> Method:
@@ -282,7 +284,7 @@ def _resolved(registry: Registry[Any], given: Any, options: Mapping[str, Any] | 
 
 
 def kind_of(method: Method) -> str:
-    """"selection", "geometry" or "design"."""
+    """ "selection", "geometry" or "design"."""
     return next(kind for kind, registry in KINDS.items() if isinstance(method, registry.base))
 
 

@@ -29,8 +29,8 @@ def channels_options(required: bool) -> Callable[[Callable[..., None]], Callable
             "channels_path",
             type=click.Path(path_type=Path),
             required=required,
-            help="Complex channels of shape (M, K), a row per receive chain, a column per device, or (T, M, K), "
-            "a stack of draws: .npy, .npz, or MATLAB .mat.",
+            help="Complex channels of shape (M, K), a row per receive chain, a column per device, or "
+            "(T, M, K), a stack of draws: .npy, .npz, or MATLAB .mat.",
         )
         @click.option("--variable", help="Name of the channels in a file with several arrays.")
         @click.option("--transpose", is_flag=True, help="The channels are (K, M) or (T, K, M) instead.")

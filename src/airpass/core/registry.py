@@ -104,7 +104,9 @@ def from_function(base: type[FunctionMethod], function: Callable[..., Any], labe
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
         raise InvalidInput(f"{label} = {name}: must be a Python function {wanted}") from None
-    positional = [item for item in parameters if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD)]
+    positional = [
+        item for item in parameters if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD)
+    ]
     rest = positional[len(base.arguments) :]
     rest += [item for item in parameters if item.kind is item.KEYWORD_ONLY]
     starred = any(item.kind is item.VAR_POSITIONAL for item in parameters)
@@ -220,7 +222,9 @@ class Registry(Generic[M]):
             found = from_function(self.wrapper, found, label)
         named = isinstance(getattr(found, "name", None), str)
         if not (named and isinstance(found, self.base) and hasattr(found, "__dataclass_fields__")):
-            function = "" if self.wrapper is None else f", or a function ({', '.join(self.wrapper.arguments)})"
+            function = (
+                "" if self.wrapper is None else f", or a function ({', '.join(self.wrapper.arguments)})"
+            )
             raise InvalidInput(
                 f"{label} = {repr(method)[:80]}: must be a dataclass derived from {self.base.__name__} "
                 f"with a class attribute name{function}"

@@ -32,7 +32,8 @@ class FunctionDesign(FunctionMethod, DesignMethod):
             more[START] = start
         elif start is not None:
             raise InvalidInput(
-                f"start_layout: {self.name} cannot use it; add a parameter, {self.name}(scenario, seed, start)"
+                f"start_layout: {self.name} cannot use it; add a parameter start: "
+                f"{self.name}(scenario, seed, start)"
             )
         returned = function(scenario, seed, **self.options, **more)
         if not isinstance(returned, tuple | list) or len(returned) != 2:

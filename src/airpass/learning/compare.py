@@ -25,7 +25,7 @@ from airpass.selection.base import SelectionMethod
 
 BLOCKS = ("held", "per-round")
 
-Scheme = str | DesignMethod | Link
+Scheme = str | DesignMethod | type[DesignMethod] | Link | Callable[..., Any]
 OnStart = Callable[[str], None]
 OnSchemeRound = Callable[[str, int, Mapping[str, float]], None]
 OnEnd = Callable[[Sequence[TrainingRun]], None]
@@ -53,8 +53,8 @@ def compare(
     scenario
         Receiver, radio and devices. Their weights are set by the data.
     schemes
-        Each "fedavg", a design method (by name, `file.py:Name`, `package.module:Name` or object), or a link
-        that is ready, such as a design for the scenario that `prepare` gives.
+        Each "fedavg", a design method (by name, `file.py:Name`, `package.module:Name`, object or function),
+        or a link that is ready, such as a design for the scenario that `prepare` gives.
     dataset, options, seed, workers, data_dir
         As for `train`.
     folder
@@ -99,7 +99,7 @@ def compare(
 
 def compare_channels(
     channels: Any,
-    schemes: Sequence[str | SelectionMethod],
+    schemes: Sequence[str | SelectionMethod | type[SelectionMethod] | Callable[..., Any]],
     dataset: str | DataSource | FederatedData = DATASET,
     options: TrainOptions | None = None,
     seed: int = 0,
@@ -186,7 +186,7 @@ def _train_each(
     on_round: OnSchemeRound | None,
     on_end: OnEnd | None,
 ) -> list[TrainingRun]:
-    """Train the schemes one after the other; `schemes` makes their links, `arguments` are those of `train`."""
+    """Train schemes one after the other; `schemes` makes their links, `arguments` are those of `train`."""
     runs: list[TrainingRun] = []
     for name, make in schemes.items():
         if on_start is not None:
@@ -208,13 +208,13 @@ def _train_each(
     return runs
 
 
-def _resolved(scheme: Scheme) -> DesignMethod | Link | None:
+def _resolved(scheme: Scheme | None) -> DesignMethod | Link | None:
     """A design method, a link, or None for ideal FedAvg."""
-    if not isinstance(scheme, str):
+    if scheme is None or isinstance(scheme, Link):
         return scheme
     if scheme == FEDAVG:
         return None
-    if not is_reference(scheme):
+    if isinstance(scheme, str) and not is_reference(scheme):
         checks.one_of("scheme", scheme, [FEDAVG, *designs.METHODS.methods(), "file.py:Name"])
     return designs.METHODS.resolve(scheme, label="scheme")
 
