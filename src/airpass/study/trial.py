@@ -134,9 +134,9 @@ class Trial:
             if path is not None and path.suffix in (".npz", ".py") and path.is_file():
                 digests[text] = hashlib.sha256(path.read_bytes()).hexdigest()
         for name in ("file", "weights"):
-            text = (self.channels or {}).get(name)
-            if text is not None and Path(text).is_file():
-                digests[text] = _file_digest(text, *_stamp(text))
+            given = (self.channels or {}).get(name)
+            if given is not None and Path(given).is_file():
+                digests[given] = _file_digest(given, *_stamp(given))
         return {"files": digests} if digests else {}
 
     @property
