@@ -49,6 +49,7 @@ def save_matlab_73(path: Path, arrays: dict[str, Any]) -> None:
         text = file.create_dataset("note", data=np.frombuffer("G".encode("utf-16-le"), np.uint16))
         text.attrs["MATLAB_class"] = np.bytes_("char")
         file.create_group("#refs#")
+        file["elsewhere"] = h5py.ExternalLink("other.mat", "G")  # is not followed
     with path.open("r+b") as raw:
         raw.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(124) + b"\x00\x02IM")
 
@@ -238,6 +239,22 @@ class TestSelect:
         assert fixed.err == right.err == ""
         documents = [json.loads(outcome.out) for outcome in (right, fixed)]
         assert documents[0]["beam"] == documents[1]["beam"]
+
+    def test_weights_of_a_transposed_matrix_name_the_axes(self, run: Any, tmp_path: Path) -> None:
+        np.save(tmp_path / "turned.npy", stack()[0].T)
+        np.save(tmp_path / "phi.npy", np.ones(8))
+        arguments = [
+            "select",
+            "--channels",
+            tmp_path / "turned.npy",
+            "--weights",
+            tmp_path / "phi.npy",
+            *BUDGET,
+        ]
+        assert_refused(
+            run(*arguments), "phi.npy", "3 devices", "(receive chains M, devices K)", "--transpose"
+        )
+        assert run(*arguments, "--transpose").code == 0
 
     def test_a_transposed_stack(self, run: Any, path: Path, tmp_path: Path) -> None:
         turned = tmp_path / "turned.npy"

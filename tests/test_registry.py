@@ -22,6 +22,7 @@ from airpass.geometry.hago import Hago
 from airpass.selection.base import BeamSearch, SelectionMethod
 from airpass.selection.hrmc import Hrmc
 from airpass.selection.hrmc_plus import HrmcPlus
+from command_line import assert_refused
 
 OWN_METHOD = '''
 """Beam matched to one device."""
@@ -325,6 +326,17 @@ def test_names_that_cannot_be_file_names_are_refused(name: str) -> None:
     with pytest.raises(InvalidInput, match="letters, digits") as caught:
         type("Own", (FirstDevice,), {"name": name})
     assert "\n" not in str(caught.value)
+
+
+def test_a_name_that_leaves_the_folder_is_refused_on_the_command_line(
+    run: Any, own_file: Path, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "G.npy", channels())
+    own_file.write_text(OWN_METHOD.replace('"matched+"', '"../../matched"'))
+    outcome = run(
+        "select", "--channels", tmp_path / "G.npy", "--budget", 0.3, "--method", f"{own_file}:Matched"
+    )
+    assert_refused(outcome, "'../../matched'", "letters, digits")
 
 
 def test_a_class_that_returns_something_else_is_refused_in_one_line() -> None:

@@ -4,20 +4,23 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from airpass.core.types import Complex, Real
+from airpass.core.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from airpass.core.types import Complex, Real
 
 
 @dataclass(frozen=True, eq=False)
 class ChannelsFile:
     """What a user gave: draws of the channels, and weights."""
 
-    draws: Complex  # shape (T, M, K)
+    draws: "Complex"  # shape (T, M, K)
     stacked: bool  # whether the file holds a stack
-    weights: Real | None
+    weights: "Real | None"
 
 
 def channels_options(required: bool) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -80,15 +83,19 @@ def _read(
     values = read_array(path, variable)
     draws = checked_stack(values, str(path), transpose)
     _, chains, devices = draws.shape
+    stacked = values.ndim == 3
+    shape = axes(draws.shape if stacked else draws.shape[1:])
     weights = None
     if weights_path is not None:
         read = read_array(weights_path, weights_variable, "--weights-variable")
-        weights = checked_weights(read, devices, str(weights_path))
-    stacked = values.ndim == 3
+        try:
+            weights = checked_weights(read, devices, str(weights_path))
+        except InvalidInput as error:
+            raise InvalidInput(f"{error} ({path}: {shape}; --transpose swaps the last two)") from None
     if chains > devices and not transpose:
         click.echo(
-            f"airpass: warning: {path}: {axes(draws.shape if stacked else draws.shape[1:])}, which looks "
-            "transposed; expected (M, K), a column per device; if rows are devices, use --transpose",
+            f"airpass: warning: {path}: {shape}, which looks transposed; expected (M, K), a column per "
+            "device; if rows are devices, use --transpose",
             err=True,
         )
     return ChannelsFile(draws, stacked, weights)

@@ -104,7 +104,8 @@ def _read_hdf5(path: Path, variable: str | None, flag: str) -> Any:
         ) from None
     try:
         with h5py.File(path, "r") as file:
-            names = sorted(name for name in file if _holds_numbers(file[name]))
+            own = [name for name in file if isinstance(file.get(name, getlink=True), h5py.HardLink)]
+            names = sorted(name for name in own if _holds_numbers(file[name]))
             found = file[_chosen(path, names, variable, flag)]
             if "MATLAB_empty" in found.attrs:  # the dataset then holds the shape
                 return np.empty(tuple(int(size) for size in found[()]))
