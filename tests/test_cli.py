@@ -178,7 +178,8 @@ class TestSelect:
         ("array", "words"),
         [
             (np.ones(5), ["shape (5,)", "(M, K)"]),
-            (np.ones((2, 3, 4)), ["shape (2, 3, 4)", "(M, K)"]),
+            (np.ones((2, 2, 3, 4)), ["shape (2, 2, 3, 4)", "(M, K)", "(T, M, K)"]),
+            (np.zeros((2, 3, 4)), ["draw 0", "row 0", "receive chains M"]),
             (np.ones((0, 3)), ["shape (0, 3)"]),
             (np.array([["a", "b"]]), ["dtype <U1", "complex"]),
             (np.array([[1.0, np.nan], [1.0, 1.0]]), ["[0, 1]", "nan", "finite"]),
@@ -213,7 +214,9 @@ class TestSelect:
             ("G.npy", b"\x93NUMPY\x01\x00\x10\x00{'descr': '<c16'", ["not a plain NumPy array"]),
             ("G.npy", b"not an array", ["not a plain NumPy array"]),
             ("G.mat", b"not an array", ["not a MATLAB file"]),
-            ("G.csv", b"1,2", [".npy", ".mat"]),
+            ("G.npz", b"not an array", ["not a plain NumPy array", ".npz"]),
+            ("G.mat", b"\x89HDF\r\n\x1a\n damaged", ["MATLAB"]),
+            ("G.csv", b"1,2", [".npy", ".npz", ".mat"]),
             (None, b"", ["no such file"]),
         ],
     )

@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 
 import airpass
-from airpass import Link, Scenario, TrainOptions, design, designs, geometry, select, selection, train
+from airpass import (
+    Link,
+    Scenario,
+    TrainOptions,
+    contracts,
+    design,
+    designs,
+    geometry,
+    select,
+    selection,
+    train,
+)
 from airpass.core import registry
 from airpass.learning import data
 from airpass.learning.data.partition import PartitionOptions
@@ -114,6 +125,24 @@ def test_a_method_of_ones_own_on_the_command_line(tmp_path: Path) -> None:
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert "strongest" in done.stdout
+
+
+def test_the_example_of_a_function_is_the_example_of_a_class(tmp_path: Path) -> None:
+    for file in ("selection/strongest.py", "matched.py"):
+        (tmp_path / Path(file).name).write_text(example(f"# {file}"))
+    scenario = Scenario.paper(seed=4)
+    channels = scenario.channels(scenario.uniform_layout())
+    beams = [
+        select(channels, scenario.weights, scenario.budget, f"{tmp_path / name}", options={"place": 1}).beam
+        for name in ("strongest.py:Strongest", "matched.py:matched")
+    ]
+    np.testing.assert_allclose(beams[0], beams[1], rtol=1e-12)
+    assert all(
+        outcome.ok
+        for outcome in contracts.check_method(contracts.resolve(f"{tmp_path}/strongest.py:Strongest"))
+    )
+    function = contracts.resolve(f"{tmp_path}/matched.py:matched", "selection")
+    assert all(outcome.ok for outcome in contracts.check_method(function))
 
 
 def test_the_example_finds_the_strongest_device(tmp_path: Path) -> None:

@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from airpass.core.errors import InvalidInput
     from airpass.designs.api import Design, design
     from airpass.designs.tolerance import Tolerance, tolerance
-    from airpass.learning.compare import compare
+    from airpass.learning.compare import compare, compare_channels
     from airpass.learning.history import Runs, TrainingRun
     from airpass.learning.options import TrainOptions
     from airpass.learning.training import prepare, train
     from airpass.results import load
     from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
-    from airpass.selection.api import Selection, select
+    from airpass.selection.api import Draws, Selection, select, select_draws
     from airpass.selection.certificate import Certificate, certify
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "Design",
     "DeviceDraw",
     "Devices",
+    "Draws",
     "InvalidInput",
     "Link",
     "Radio",
@@ -42,10 +43,12 @@ __all__ = [
     "__version__",
     "certify",
     "compare",
+    "compare_channels",
     "design",
     "load",
     "prepare",
     "select",
+    "select_draws",
     "tolerance",
     "train",
 ]
@@ -55,13 +58,13 @@ _NAMES = {
     "core.errors": ("InvalidInput",),
     "designs.api": ("Design", "design"),
     "designs.tolerance": ("Tolerance", "tolerance"),
-    "learning.compare": ("compare",),
+    "learning.compare": ("compare", "compare_channels"),
     "learning.history": ("Runs", "TrainingRun"),
     "learning.options": ("TrainOptions",),
     "learning.training": ("prepare", "train"),
     "results": ("load",),
     "scenario": ("DeviceDraw", "Devices", "Radio", "Receiver", "Scenario", "Weighting"),
-    "selection.api": ("Selection", "select"),
+    "selection.api": ("Draws", "Selection", "select", "select_draws"),
     "selection.certificate": ("Certificate", "certify"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}

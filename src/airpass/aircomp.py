@@ -20,6 +20,7 @@ powers.
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, log10, nan
+from typing import Any
 
 import numpy as np
 
@@ -95,6 +96,50 @@ def scores(beam: Complex, effective: Complex) -> Real:
     projected = np.conj(beam) @ effective
     result: Real = projected.real**2 + projected.imag**2
     return result
+
+
+def checked_beam(beam: Any, chains: int, label: str, unit: bool = True) -> Complex:
+    """Check a beam that a method returned.
+
+    Parameters
+    ----------
+    beam
+        What should be a beam.
+    chains
+        Number of receive chains M.
+    label
+        What returned it, for error messages.
+    unit
+        Whether its norm must be one. If not, it is scaled to unit norm.
+
+    Returns
+    -------
+    Complex
+        The beam, shape (M,). `InvalidInput` is raised if it is none.
+    """
+    try:
+        values = np.asarray(beam)
+    except ValueError:
+        values = np.empty(0, dtype=object)
+    if values.dtype.kind not in "iufc":
+        raise InvalidInput(
+            f"{label} returned {type(beam).__name__}: must be a beam, an array of {chains} complex numbers"
+        )
+    if values.shape != (chains,):
+        raise InvalidInput(
+            f"{label} returned a beam of shape {values.shape}: must be ({chains},), one per receive chain"
+        )
+    if not np.isfinite(values).all():
+        raise InvalidInput(f"{label} returned a beam with a value that is not finite: {values}")
+    norm = float(np.linalg.norm(values))
+    if abs(norm - 1.0) <= 1e-9:
+        return np.ascontiguousarray(values, dtype=np.complex128)
+    if unit:
+        raise InvalidInput(f"{label} returned a beam of norm {norm:.6g}: must be 1")
+    if not values.any():
+        raise InvalidInput(f"{label} returned a beam of zeros: at least one entry must differ from zero")
+    scaled = values / np.abs(values).max()  # the square of a small entry may underflow
+    return np.ascontiguousarray(scaled / np.linalg.norm(scaled), dtype=np.complex128)
 
 
 def violations(scores: Real) -> Real:

@@ -65,6 +65,16 @@ def selection_document(selection: Selection) -> dict[str, Any]:
     }
 
 
+def draws_document(draws: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The result of `select` for a stack of draws."""
+    counts = [draw["selected_count"] for draw in draws]
+    return {
+        "draws": list(draws),
+        "mean_selected_count": sum(counts) / len(counts),
+        "version": __version__,
+    }
+
+
 def certificate_document(certificate: Certificate) -> dict[str, Any]:
     """The upper bound of `select --certify`."""
     return {

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from airpass.cli.channels import channels_options
 from airpass.cli.options import (
     check_outputs,
     figure_option,
@@ -18,6 +19,7 @@ from airpass.cli.output import (
     console,
     flat,
     print_design,
+    print_draws,
     print_selection,
     print_set,
     print_tolerance,
@@ -29,8 +31,11 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from airpass.cli.channels import ChannelsFile
     from airpass.designs.base import DesignMethod, Step
     from airpass.scenario import Scenario
+    from airpass.selection.api import Selection
+    from airpass.selection.certificate import Certificate, SetCheck
 
 
 @cli.command()
@@ -167,21 +172,8 @@ def _with_flags(
 
 
 @cli.command()
-@click.option(
-    "--channels",
-    "channels_path",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Complex channel matrix of shape (M, K), a column per device: .npy, or MATLAB .mat.",
-)
-@click.option("--variable", help="Name of the channel matrix in a .mat file with several variables.")
-@click.option(
-    "--weights",
-    "weights_path",
-    type=click.Path(path_type=Path),
-    help="Weights φ_k, one per device (.npy or .mat).  [default: 1/K each]",
-)
-@click.option("--weights-variable", help="Name of the weights in a .mat file with several variables.")
+@channels_options(required=True)
+@click.option("--draw", type=int, help="Select for this draw of a stack only, counted from 0.")
 @click.option("--budget", type=float, help="Γ = P0 ε/σ². Or give --snr-db with --mse-threshold.")
 @click.option("--snr-db", type=float, help="Transmit power over noise power P0/σ², dB.")
 @click.option("--mse-threshold", type=float, help="Largest aggregation error ε.")
@@ -207,10 +199,8 @@ def _with_flags(
 @json_option
 @figure_option
 def select(
-    channels_path: Path,
-    variable: str | None,
-    weights_path: Path | None,
-    weights_variable: str | None,
+    channels: "ChannelsFile",
+    draw: int | None,
     budget: float | None,
     snr_db: float | None,
     mse_threshold: float | None,
@@ -223,24 +213,24 @@ def select(
     json_path: str | None,
     figure_path: Path | None,
 ) -> None:
-    """Choose devices and receive beam for given channels."""
-    check_outputs(json_path, figure_path)
-    from airpass.core.arrays import read_array
-    from airpass.selection import certificate
-    from airpass.selection.api import checked_channels, checked_weights
-    from airpass.selection.api import select as run
+    """Choose devices and receive beam for given channels.
 
-    channels = checked_channels(read_array(channels_path, variable), str(channels_path))
-    suspects = None if check_set is None else certificate.parse_set(check_set, channels.shape[1])
-    weights = None
-    if weights_path is not None:
-        read = read_array(weights_path, weights_variable, "--weights-variable")
-        weights = checked_weights(read, channels.shape[1], str(weights_path))
-    bound = checked = None
+    For a stack of draws, this is done for each of them, unless --draw names one.
+    """
+    check_outputs(json_path, figure_path)
+    from airpass.selection import certificate
+    from airpass.selection.api import select_draws
+
+    numbers = _draw_numbers(channels, draw)
+    if figure_path is not None and draw is None and channels.stacked:
+        raise InvalidInput("--figure shows one draw of a stack: give --draw")
+    count = channels.draws.shape[2]
+    suspects = None if check_set is None else certificate.parse_set(check_set, count)
+    found: list[_Found] = []
     with progress("Selecting") as report:
-        result = run(
-            channels,
-            weights,
+        results = select_draws(
+            channels.draws,
+            channels.weights,
             budget,
             method,
             snr_db=snr_db,
@@ -250,32 +240,66 @@ def select(
             seed=seed,
             report=report,
         )
-        if certify:
-            report("computing the upper bound")
-            bound = certificate.upper_bound(result.effective)
-        if suspects is not None:
-            report("checking the set")
-            checked = certificate.check_set(result.effective, suspects, seed)
-    from airpass.documents import certificate_document, selection_document, set_document
+        for t in numbers:
+            if len(numbers) > 1:
+                report(f"draw {t} of {len(results)}")
+            result, bound, checked = results[t], None, None
+            if certify:
+                report("computing the upper bound")
+                bound = certificate.upper_bound(result.effective)
+            if suspects is not None:
+                report("checking the set")
+                checked = certificate.check_set(result.effective, suspects, seed)
+            found.append(_Found(t, result, bound, checked))
+    from airpass.documents import certificate_document, draws_document, selection_document, set_document
 
-    def document() -> dict[str, Any]:
-        extra: dict[str, Any] = {}
-        if bound is not None:
-            extra["certificate"] = certificate_document(bound)
-        if checked is not None and suspects is not None:
-            extra["set"] = set_document(suspects, checked)
-        return selection_document(result) | extra
+    def document(one: _Found) -> dict[str, Any]:
+        extra: dict[str, Any] = {"draw": one.draw} if channels.stacked else {}
+        if one.bound is not None:
+            extra["certificate"] = certificate_document(one.bound)
+        if one.checked is not None and suspects is not None:
+            extra["set"] = set_document(suspects, one.checked)
+        return selection_document(one.selection) | extra
 
-    write_json(json_path, document)
+    many = channels.stacked and draw is None
+    write_json(
+        json_path,
+        lambda: draws_document([document(one) for one in found]) if many else document(found[0]),
+    )
     if figure_path is not None:
         from airpass.figures.room import draw_selection
         from airpass.figures.style import save
 
-        save(draw_selection(result), figure_path)
-    if json_path != "-":
-        print_selection(result, bound)
-        if checked is not None and suspects is not None:
-            print_set(suspects, checked.verdict)
+        save(draw_selection(found[0].selection), figure_path)
+    if json_path == "-":
+        return
+    if many:
+        bounds = [one.bound.at_most for one in found if one.bound is not None]
+        verdicts = [one.checked.verdict for one in found if one.checked is not None]
+        print_draws([one.selection for one in found], bounds, verdicts)
+        return
+    print_selection(found[0].selection, found[0].bound)
+    if found[0].checked is not None and suspects is not None:
+        print_set(suspects, found[0].checked.verdict)
+
+
+class _Found(NamedTuple):
+    """What `select` found for one draw."""
+
+    draw: int
+    selection: "Selection"
+    bound: "Certificate | None"
+    checked: "SetCheck | None"
+
+
+def _draw_numbers(channels: "ChannelsFile", draw: int | None) -> list[int]:
+    """The draws to select for."""
+    count = len(channels.draws)
+    if draw is None:
+        return list(range(count))
+    if not 0 <= draw < count:
+        raise InvalidInput(f"--draw {draw}: the file holds {count} draws; must be 0 to {count - 1}")
+    return [draw]
 
 
 @cli.command()

@@ -1,13 +1,15 @@
 """`airpass train`, `airpass data` and `airpass demo`."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
+from airpass.cli.channels import channels_options
 from airpass.cli.options import json_option, scenario_options
 from airpass.cli.output import (
     console,
@@ -22,18 +24,29 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from airpass.cli.channels import ChannelsFile
     from airpass.designs.api import Design
+    from airpass.learning.history import TrainingRun
     from airpass.learning.options import TrainOptions
     from airpass.scenario import Scenario
 
 
 @cli.command()
 @scenario_options
+@channels_options(required=False)
+@click.option(
+    "--channel-blocks",
+    type=click.Choice(["held", "per-round"]),
+    help="With --channels: the first draw in all rounds, or draw (r - 1) mod T in round r with a selection "
+    "for each.  [default: held]",
+)
+@click.option("--mse-threshold", type=float, help="Largest aggregation error ε.  [default: 0.03]")
 @click.option(
     "--scheme",
     "schemes",
-    help="Schemes to compare, separated by commas: fedavg (ideal), or any design of `airpass methods`.  "
-    "[default: fedavg,airpass-plus; none with --design]",
+    help="Schemes to compare, separated by commas: fedavg (ideal), or any design of `airpass methods`; with "
+    "--channels, any selection.  [default: fedavg,airpass-plus; with --channels fedavg,hrmc; none with "
+    "--design]",
 )
 @click.option(
     "--design",
@@ -108,6 +121,9 @@ if TYPE_CHECKING:
 def train(
     scenario: "Scenario",
     seed: int,
+    channels: "ChannelsFile | None",
+    channel_blocks: str | None,
+    mse_threshold: float | None,
     schemes: str | None,
     design_files: str | None,
     dataset: str,
@@ -118,12 +134,12 @@ def train(
     json_path: str | None,
     **flags: Any,
 ) -> None:
-    """Train a model by federated learning over a designed link.
+    """Train a model by federated learning over a designed link, or over given channels.
 
     All schemes see the same devices, data split, initial weights, mini-batches and noise.
     """
     from airpass.learning.checkpoint import OtherRun
-    from airpass.learning.compare import compare
+    from airpass.learning.compare import compare, compare_channels
 
     options = train_options(flags)
     given: dict[str, Any] = {}
@@ -132,16 +148,34 @@ def train(
         scenario = next(iter(given.values())).scenario
         if _flag("seed") is None:
             seed = scenario.seed
+        if channels is not None:
+            raise InvalidInput("--channels cannot be combined with --design, which has its own channels")
     elif schemes is None:
-        schemes = "fedavg,airpass-plus"
+        schemes = "fedavg,airpass-plus" if channels is None else "fedavg,hrmc"
     named = [] if schemes is None else [name.strip() for name in schemes.split(",")]
     if workers is not None:
         checks.whole("workers", workers, 1)
+    if mse_threshold is not None:
+        scenario = scenario.with_radio(mse_threshold=mse_threshold)
     folder = out if out is not None else Path("runs") / f"train-{Path(dataset).stem}"
+    run: Callable[..., list[TrainingRun]]
+    if channels is None:
+        if channel_blocks is not None:
+            raise InvalidInput("--channel-blocks requires --channels")
+        run = partial(compare, scenario)
+    else:
+        _check_no_scenario()
+        run = partial(
+            compare_channels,
+            channels.draws,
+            snr_db=scenario.radio.snr_db,
+            mse_threshold=scenario.radio.mse_threshold,
+            weights=channels.weights,
+            blocks=channel_blocks or "held",
+        )
     try:
         with training_bars(options.rounds) as bars:
-            runs = compare(
-                scenario,
+            runs = run(
                 {name: name for name in named} | given if given else named,
                 dataset,
                 options,
@@ -195,6 +229,22 @@ def _flag(name: str) -> Any:
     """The value of a flag of the current command, if it was given."""
     context = click.get_current_context()
     return context.params[name] if context.get_parameter_source(name) == ParameterSource.COMMANDLINE else None
+
+
+def _check_no_scenario() -> None:
+    """Refuse flags that describe a receiver or devices, which given channels replace."""
+    flags = {
+        "scenario_path": "--scenario",
+        "devices": "--devices",
+        "waveguides": "--waveguides",
+        "antennas": "--antennas",
+        "overrides": "--set",
+        "redraw_every": "--redraw-every",
+    }
+    context = click.get_current_context()
+    for name, flag in flags.items():
+        if context.params.get(name):
+            raise InvalidInput(f"{flag} cannot be combined with --channels: channels are given, not computed")
 
 
 def train_options(flags: Mapping[str, Any]) -> "TrainOptions":

@@ -226,6 +226,41 @@ def print_set(devices: Sequence[int], verdict: str) -> None:
     console().print(f"\nset {','.join(map(str, devices))}: {SET_VERDICTS[verdict]}", highlight=False)
 
 
+def print_draws(selections: Sequence["Selection"], bounds: Sequence[int], verdicts: Sequence[str]) -> None:
+    """A summary of the selections for a stack of draws, and a row for each."""
+    from statistics import mean
+
+    from rich.table import Table
+
+    screen = console()
+    first = selections[0]
+    chains, devices = first.channels.shape
+    counts = [selection.selected_count for selection in selections]
+    screen.print(
+        f"[bold]{first.method.name}[/]  {len(selections)} draws, {chains} receive chains, {devices} devices"
+    )
+    screen.print(f"selected {mean(counts):.1f} of {devices} on average, {min(counts)} to {max(counts)}\n")
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    more = [*(["at most"] if bounds else []), *(["set"] if verdicts else [])]
+    for name in ("draw", "selected", *more, "weakest score", "MSE", "SDR", "seconds"):
+        table.add_column(name, justify="right")
+    for t, selection in enumerate(selections[:DEVICE_ROWS]):
+        known = bool(selection.selected_count) and selection.mse_threshold is not None
+        table.add_row(
+            str(t),
+            str(counts[t]),
+            *([str(bounds[t])] if bounds else []),
+            *([verdicts[t]] if verdicts else []),
+            f"{selection.weakest_score:.4g}",
+            f"{selection.mse:.4g}" if known else "-",
+            f"{selection.sdr_db:.1f} dB" if known else "-",
+            f"{selection.seconds:.3g}",
+        )
+    screen.print(table)
+    if len(selections) > DEVICE_ROWS:
+        screen.print(f"... and {len(selections) - DEVICE_ROWS} more rows; see --json")
+
+
 def _print_summary(
     screen: Any, selection: "Design | Selection", certificate: "Certificate | None" = None
 ) -> None:

@@ -1,5 +1,6 @@
-"""Arrays from users' files: NumPy `.npy` and MATLAB `.mat`."""
+"""Arrays from users' files: NumPy `.npy` and `.npz`, and MATLAB `.mat`."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,9 @@ import scipy.io
 
 from airpass.core.errors import InvalidInput
 
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+_NUMBERS = ("double", "single", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+
 
 def read_array(path: Path, variable: str | None = None, flag: str = "--variable") -> Any:
     """Read an array.
@@ -15,48 +19,111 @@ def read_array(path: Path, variable: str | None = None, flag: str = "--variable"
     Parameters
     ----------
     path
-        NumPy `.npy` or MATLAB `.mat` file.
+        NumPy `.npy` or `.npz`, or MATLAB `.mat`. Version 7.3 of MATLAB's format needs h5py.
     variable
-        Name of the array in a `.mat` file with several variables.
+        Name of the array in a file with several arrays; not used for `.npy`.
     flag
         How the user gives `variable`, for error messages.
 
     Returns
     -------
     Any
-        The array.
+        The array, with the axes that it has in NumPy or MATLAB.
     """
     if not path.is_file():
         raise InvalidInput(f"{path}: no such file")
-    if path.suffix.lower() == ".npy":
-        return _read_npy(path)
-    if path.suffix.lower() == ".mat":
-        return _read_mat(path, variable, flag)
-    raise InvalidInput(f"{path}: must be a NumPy .npy or a MATLAB .mat file")
+    readers = {".npy": _read_npy, ".npz": _read_npz, ".mat": _read_mat}
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise InvalidInput(f"{path}: must be a NumPy .npy or .npz file, or a MATLAB .mat file")
+    return reader(path, variable, flag)
 
 
-def _read_npy(path: Path) -> Any:
-    try:
-        return np.load(path, allow_pickle=False)
-    except Exception as error:  # a damaged header makes NumPy raise many kinds of errors
-        reason = "it holds Python objects" if "allow_pickle" in str(error) else "damaged, or not .npy"
-        raise InvalidInput(f"{path}: not a plain NumPy array ({reason})") from None
-
-
-def _read_mat(path: Path, variable: str | None, flag: str) -> Any:
-    try:
-        content = scipy.io.loadmat(path)
-    except NotImplementedError:
-        raise InvalidInput(f"{path}: MATLAB 7.3 format; save it with save(..., '-v7')") from None
-    except Exception:  # loadmat raises many kinds of errors
-        raise InvalidInput(f"{path}: not a MATLAB file that can be read") from None
-    names = sorted(name for name in content if not name.startswith("__"))
+def _chosen(path: Path, names: Sequence[str], variable: str | None, flag: str) -> str:
+    """The name of the array to read."""
     if not names:
-        raise InvalidInput(f"{path}: holds no variables")
+        raise InvalidInput(f"{path}: holds no arrays of numbers")
     if variable is None and len(names) == 1:
-        return content[names[0]]
+        return names[0]
     if variable is None:
         raise InvalidInput(f"{path}: holds several variables; choose one with {flag}: {', '.join(names)}")
     if variable not in names:
         raise InvalidInput(f"{path}: holds no variable {variable!r}; {flag} may be {', '.join(names)}")
-    return content[variable]
+    return variable
+
+
+def _not_plain(path: Path, error: Exception) -> InvalidInput:
+    suffix = path.suffix.lower()
+    reason = "it holds Python objects" if "allow_pickle" in str(error) else f"damaged, or not {suffix}"
+    return InvalidInput(f"{path}: not a plain NumPy array ({reason})")
+
+
+def _read_npy(path: Path, variable: str | None, flag: str) -> Any:
+    try:
+        return np.load(path, allow_pickle=False)
+    except Exception as error:  # a damaged header makes NumPy raise many kinds of errors
+        raise _not_plain(path, error) from None
+
+
+def _read_npz(path: Path, variable: str | None, flag: str) -> Any:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return archive[_chosen(path, sorted(archive.files), variable, flag)]
+    except InvalidInput:
+        raise
+    except Exception as error:  # NumPy and zipfile raise many kinds of errors
+        raise _not_plain(path, error) from None
+
+
+def _read_mat(path: Path, variable: str | None, flag: str) -> Any:
+    if _is_hdf5(path):
+        return _read_hdf5(path, variable, flag)
+    try:
+        content = scipy.io.loadmat(path)
+    except Exception:  # loadmat raises many kinds of errors
+        raise InvalidInput(f"{path}: not a MATLAB file that can be read") from None
+    names = sorted(name for name in content if not name.startswith("__"))
+    return content[_chosen(path, names, variable, flag)]
+
+
+def _is_hdf5(path: Path) -> bool:
+    """Whether the file is HDF5, as MATLAB 7.3 writes it behind a header of 512 bytes."""
+    with path.open("rb") as file:
+        start = file.read(512 + len(_HDF5))
+    return start.startswith(_HDF5) or start[512:] == _HDF5
+
+
+def _read_hdf5(path: Path, variable: str | None, flag: str) -> Any:
+    """Read MATLAB 7.3. Its arrays have their axes in reverse order, and complex numbers as two fields."""
+    try:
+        import h5py
+    except ModuleNotFoundError:
+        raise InvalidInput(
+            f"{path}: MATLAB 7.3 format; install h5py (pip install 'airpass[mat]'), or save it with "
+            "save(..., '-v7')"
+        ) from None
+    try:
+        with h5py.File(path, "r") as file:
+            own = [name for name in file if isinstance(file.get(name, getlink=True), h5py.HardLink)]
+            names = sorted(name for name in own if _holds_numbers(file[name]))
+            found = file[_chosen(path, names, variable, flag)]
+            if "MATLAB_empty" in found.attrs:  # the dataset then holds the shape
+                return np.empty(tuple(int(size) for size in found[()]))
+            values = found[()]
+    except InvalidInput:
+        raise
+    except Exception:  # h5py raises many kinds of errors
+        raise InvalidInput(f"{path}: not a MATLAB file that can be read") from None
+    if values.dtype.names:
+        values = values["real"] + 1j * values["imag"]
+    return values.T
+
+
+def _holds_numbers(item: Any) -> bool:
+    """Whether an entry of an HDF5 file is an array of numbers, and not a struct, a cell or text."""
+    kind = getattr(item, "dtype", None)
+    if kind is None:  # a group
+        return False
+    written = item.attrs.get("MATLAB_class", b"double")
+    name = written.decode() if isinstance(written, bytes) else str(written)
+    return name in _NUMBERS and (kind.kind in "iufc" or kind.names == ("real", "imag"))

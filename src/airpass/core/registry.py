@@ -1,17 +1,18 @@
 """Methods as frozen dataclasses: their fields are the options, and they are found by name.
 
-A method is given as a registered name, as an object, as a class, or as `file.py:Name` or
-`package.module:Name`. Built-in methods are the classes in a package's modules that set `name`;
+A method is given as a registered name, as an object, as a class, as a function, or as `file.py:Name`
+or `package.module:Name`. Built-in methods are the classes in a package's modules that set `name`;
 other distributions add theirs through an entry-point group with the package's name.
 """
 
 import importlib
+import inspect
 import pkgutil
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
-from functools import cache
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, make_dataclass, replace
+from functools import cache, partial
 from importlib.metadata import entry_points
 from typing import Any, ClassVar, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -22,6 +23,7 @@ from airpass.core.references import is_reference, load_reference
 Report = Callable[[str], None]  # callback for progress messages
 
 _THREADS = "threads"  # metadata key of fields that set a number of threads
+_LONGEST_NAME = 100  # names become parts of file names
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,114 @@ class Method:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
+        name = vars(cls).get("name")
+        if isinstance(name, str):
+            _check_name(name)
         first, *_ = (cls.__doc__ or "").strip().splitlines() or [""]
         cls.summary = first.rstrip(".")
+
+
+def _check_name(name: str) -> None:
+    """Refuse names that cannot be part of a file name or a label."""
+    plain = all(c.isalnum() or c in "._+-" for c in name) and name[:1].isalnum() | name.startswith("_")
+    if not plain or len(name) > _LONGEST_NAME:
+        raise InvalidInput(
+            f"name = {name[:_LONGEST_NAME]!r}: a method's name must be letters, digits and . _ + -, "
+            f"at most {_LONGEST_NAME}, and begin with a letter, a digit or _"
+        )
+
+
+class FunctionMethod(Method):
+    """Base class of functions as methods. The function's parameters with defaults are the options."""
+
+    arguments: ClassVar[tuple[str, ...]]  # what the function is called with
+    special: ClassVar[tuple[str, ...]] = ()  # optional parameters that are not options
+    function: ClassVar[Callable[..., Any]]
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Keyword arguments of the function."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FunctionMethod):
+            return NotImplemented
+        return type(self).function is type(other).function and self.options == other.options
+
+    def __hash__(self) -> int:
+        return hash((id(type(self).function), *self.options.items()))
+
+    def __reduce__(self) -> Any:
+        return _rebuilt, (type(self).__base__, type(self).function, self.options)
+
+
+def _rebuilt(base: type[FunctionMethod], function: Callable[..., Any], options: Mapping[str, Any]) -> Any:
+    return replace(from_function(base, function), **options)
+
+
+def from_function(base: type[FunctionMethod], function: Callable[..., Any], label: str = "method") -> Any:
+    """A method object that calls a function.
+
+    Parameters
+    ----------
+    base
+        Class that calls the function, derived from `FunctionMethod`.
+    function
+        Takes `base.arguments`; its other parameters are options and need defaults.
+    label
+        Name of the argument, for error messages.
+
+    Returns
+    -------
+    Any
+        A frozen dataclass derived from `base`, with the function's name and options.
+    """
+    inner = function.func if isinstance(function, partial) else function
+    name = getattr(inner, "__name__", type(inner).__name__)
+    wanted = f"{name}({', '.join(base.arguments)})"
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        raise InvalidInput(f"{label} = {name}: must be a Python function {wanted}") from None
+    positional = [
+        item for item in parameters if item.kind in (item.POSITIONAL_ONLY, item.POSITIONAL_OR_KEYWORD)
+    ]
+    rest = positional[len(base.arguments) :]
+    rest += [item for item in parameters if item.kind is item.KEYWORD_ONLY]
+    starred = any(item.kind is item.VAR_POSITIONAL for item in parameters)
+    if len(positional) < len(base.arguments) and not starred:
+        raise InvalidInput(f"{label} = {name}: takes {len(positional)} arguments; must be {wanted}")
+    members = []
+    for item in rest:
+        if item.name in base.special:
+            continue
+        if not isinstance(item.default, bool | int | float | str | None):
+            raise InvalidInput(
+                f"{label} = {name}: parameter {item.name} needs a number, a text, True, False or None as "
+                f"default; it is called as {wanted}"
+            )
+        if item.name in ("name", "function") or hasattr(base, item.name):
+            raise InvalidInput(f"{label} = {name}: an option cannot be called {item.name}")
+        kind = str | None if item.default is None else type(item.default)
+        given = kind if item.annotation is item.empty else item.annotation
+        members.append((item.name, given, field(default=item.default)))
+    try:
+        made = make_dataclass(
+            name,
+            members,
+            bases=(base,),
+            namespace={
+                "name": name,
+                "function": staticmethod(function),
+                "__doc__": inspect.getdoc(inner) or f"The function {name}.",
+                "__module__": getattr(inner, "__module__", None) or __name__,  # where annotations are read
+            },
+            frozen=True,
+            eq=False,
+        )
+    except InvalidInput as error:
+        raise InvalidInput(f"{label}: {error}; define the function with def") from None
+    return made()
 
 
 M = TypeVar("M", bound=Method)
@@ -59,10 +167,14 @@ class Registry(Generic[M]):
         Class that the methods derive from.
     package
         Package whose modules hold the built-in methods, and entry-point group of the others.
+    wrapper
+        Class that turns functions into methods, derived from `base` and `FunctionMethod`; None if functions
+        are not accepted.
     """
 
     base: type[M]
     package: str
+    wrapper: type[FunctionMethod] | None = None
 
     def methods(self) -> dict[str, M]:
         """Every registered method with its default options, sorted by name."""
@@ -74,14 +186,17 @@ class Registry(Generic[M]):
         return dict(sorted(found.items()))
 
     def resolve(
-        self, method: str | M | type[M], options: Mapping[str, Any] | None = None, label: str = "method"
+        self,
+        method: "str | M | type[M] | Callable[..., Any]",
+        options: Mapping[str, Any] | None = None,
+        label: str = "method",
     ) -> M:
         """Resolve a user's argument to a method object, with changed options.
 
         Parameters
         ----------
         method
-            Registered name, object, class, `file.py:Name` or `package.module:Name`.
+            Registered name, object, class, function, `file.py:Name` or `package.module:Name`.
         options
             Changes of the method's fields; nested methods take nested mappings.
         label
@@ -103,13 +218,20 @@ class Registry(Generic[M]):
                 checks.one_of(label, method, [*known, "file.py:Name"])
         if isinstance(found, type) and issubclass(found, self.base):
             found = found()
+        if self.wrapper is not None and _is_function(found):
+            found = from_function(self.wrapper, found, label)
         named = isinstance(getattr(found, "name", None), str)
         if not (named and isinstance(found, self.base) and hasattr(found, "__dataclass_fields__")):
+            function = (
+                "" if self.wrapper is None else f", or a function ({', '.join(self.wrapper.arguments)})"
+            )
             raise InvalidInput(
                 f"{label} = {repr(method)[:80]}: must be a dataclass derived from {self.base.__name__} "
-                "with a class attribute name"
+                f"with a class attribute name{function}"
             )
         changed: M = with_options(found, options or {})
+        if not isinstance(getattr(type(changed), "name", None), property):
+            _check_name(changed.name)
         return changed
 
     def _built_in(self) -> Iterator[type[M]]:
@@ -127,6 +249,11 @@ class Registry(Generic[M]):
                 yield type(self.resolve(entry.load(), label=f"entry point {entry.name}"))
             except Exception as error:  # a broken plug-in must not stop the others
                 warnings.warn(f"entry point {entry.value} is ignored: {error}", stacklevel=2)
+
+
+def _is_function(found: Any) -> bool:
+    """Whether `found` is a function or another object that can be called, and not a method or a class."""
+    return callable(found) and not isinstance(found, type | Method) and not inspect.isbuiltin(found)
 
 
 @cache

@@ -2,5 +2,6 @@
 
 from airpass.core.registry import Registry
 from airpass.designs.base import DesignMethod
+from airpass.designs.function import FunctionDesign
 
-METHODS = Registry(DesignMethod, __name__)
+METHODS = Registry(DesignMethod, __name__, FunctionDesign)

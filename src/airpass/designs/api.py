@@ -1,6 +1,6 @@
 """`design`: choose devices, beam and antenna layout for a scenario."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from airpass.core.threads import one_blas_thread
 from airpass.core.types import Real
 from airpass.designs import METHODS
 from airpass.designs.alternating import Alternation
-from airpass.designs.base import DesignMethod, OnStep, Step, discard_step
+from airpass.designs.base import DesignMethod, OnStep, Step, checked_search, discard_step
 from airpass.geometry import METHODS as GEOMETRY_METHODS
 from airpass.geometry.base import GeometryMethod
 from airpass.kernels.clock import Stopwatch
@@ -91,9 +91,9 @@ class Design(Link):
 
 
 def design_method(
-    method: str | DesignMethod | type[DesignMethod] | None = None,
-    selection: str | SelectionMethod | type[SelectionMethod] | None = None,
-    geometry: str | GeometryMethod | type[GeometryMethod] | None = None,
+    method: str | DesignMethod | type[DesignMethod] | Callable[..., Any] | None = None,
+    selection: str | SelectionMethod | type[SelectionMethod] | Callable[..., Any] | None = None,
+    geometry: str | GeometryMethod | type[GeometryMethod] | Callable[..., Any] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> DesignMethod:
     """The design method that `design` would run with these arguments.
@@ -122,10 +122,10 @@ def design_method(
 
 def design(
     scenario: Scenario,
-    method: str | DesignMethod | type[DesignMethod] | None = None,
+    method: str | DesignMethod | type[DesignMethod] | Callable[..., Any] | None = None,
     *,
-    selection: str | SelectionMethod | type[SelectionMethod] | None = None,
-    geometry: str | GeometryMethod | type[GeometryMethod] | None = None,
+    selection: str | SelectionMethod | type[SelectionMethod] | Callable[..., Any] | None = None,
+    geometry: str | GeometryMethod | type[GeometryMethod] | Callable[..., Any] | None = None,
     options: Mapping[str, Any] | None = None,
     seed: int | None = None,
     on_step: OnStep | None = None,
@@ -139,10 +139,13 @@ def design(
     scenario
         Receiver, radio, devices and weights.
     method
-        Name of a design method, an object such as `AirpassPlus(effort="fast")`, `file.py:Name` or
-        `package.module:Name`; "airpass-plus" if nothing is given.
+        Name of a design method, an object such as `AirpassPlus(effort="fast")`, a function (scenario, seed)
+        that returns a layout and a beam, `file.py:Name` or `package.module:Name`; "airpass-plus" if nothing
+        is given.
     selection, geometry
-        Instead of `method`: Algorithm 3 with these methods, given in the same ways.
+        Instead of `method`: Algorithm 3 with these methods, given in the same ways. A function for
+        `selection` takes (effective, rng) and returns a beam; one for `geometry` takes (scenario, layout,
+        beam, devices, rng) and returns a layout.
     options
         Changes of the method's options, such as {"selection": {"starts": 16}}.
     seed
@@ -166,7 +169,9 @@ def design(
     start = None if start_layout is None else scenario.checked_layout(start_layout)
     with one_blas_thread():
         watch = Stopwatch()
-        found = chosen.run(scenario, seed, on_step or discard_step, report or discard, start)
+        found = checked_search(
+            chosen, chosen.run(scenario, seed, on_step or discard_step, report or discard, start), scenario
+        )
     return Design(
         channels=found.channels,
         weights=scenario.weights,

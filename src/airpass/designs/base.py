@@ -4,6 +4,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from airpass import aircomp
+from airpass.core.errors import InvalidInput
 from airpass.core.registry import Method, RecordedMethod, Report
 from airpass.core.types import Complex, Real
 from airpass.scenario import Scenario
@@ -80,3 +84,39 @@ class RecordedDesign(RecordedMethod, DesignMethod):
     ) -> DesignSearch:
         """Refuse to run."""
         raise self.refuse()
+
+
+def checked_search(method: DesignMethod, found: DesignSearch, scenario: Scenario) -> DesignSearch:
+    """The result of a method's run; `InvalidInput` is raised if it is not a beam of unit norm for a layout.
+
+    Parameters
+    ----------
+    method
+        The method.
+    found
+        What it returned.
+    scenario
+        What it was called with.
+
+    Returns
+    -------
+    DesignSearch
+        The same object.
+    """
+    if not isinstance(found, DesignSearch):
+        raise InvalidInput(f"{method.name}: run returned {type(found).__name__}: must be a DesignSearch")
+    shape = np.shape(found.channels)
+    if len(shape) != 2 or shape[1] != scenario.devices.count:
+        raise InvalidInput(
+            f"{method.name} returned channels of shape {shape}: must be (M, {scenario.devices.count}), "
+            "a row per receive chain, a column per device"
+        )
+    if (found.layout is None) == (found.array is None):
+        raise InvalidInput(f"{method.name}: must return a layout or an array, and None for the other")
+    if found.layout is not None:
+        try:
+            scenario.checked_layout(found.layout)
+        except InvalidInput as error:
+            raise InvalidInput(f"{method.name} returned a wrong layout: {error}") from None
+    aircomp.checked_beam(found.beam, shape[0], method.name)
+    return found

@@ -2,5 +2,6 @@
 
 from airpass.core.registry import Registry
 from airpass.geometry.base import GeometryMethod
+from airpass.geometry.function import FunctionGeometry
 
-METHODS = Registry(GeometryMethod, __name__)
+METHODS = Registry(GeometryMethod, __name__, FunctionGeometry)

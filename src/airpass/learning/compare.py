@@ -1,10 +1,13 @@
-"""Comparison of several schemes on the same devices, data and initial weights."""
+"""Comparison of several schemes on the same devices or channels, data and initial weights."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
-from airpass import designs
+import numpy as np
+
+from airpass import designs, selection
 from airpass.aircomp import Link
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
@@ -16,10 +19,14 @@ from airpass.learning.data.base import DataSource
 from airpass.learning.data.partition import FederatedData
 from airpass.learning.history import Runs, TrainingRun
 from airpass.learning.options import DATASET, TrainOptions
-from airpass.learning.training import prepare, scheme_name, train
+from airpass.learning.training import federated, prepare, scheme_name, train
 from airpass.scenario import Scenario
+from airpass.selection.api import Draws, checked_stack, checked_weights, select_draws
+from airpass.selection.base import SelectionMethod
 
-Scheme = str | DesignMethod | Link
+BLOCKS = ("held", "per-round")
+
+Scheme = str | DesignMethod | type[DesignMethod] | Link | Callable[..., Any]
 OnStart = Callable[[str], None]
 OnSchemeRound = Callable[[str, int, Mapping[str, float]], None]
 OnEnd = Callable[[Sequence[TrainingRun]], None]
@@ -47,9 +54,9 @@ def compare(
     scenario
         Receiver, radio and devices. Their weights are set by the data.
     schemes
-        Each "fedavg", a design method (by name, `file.py:Name`, `package.module:Name` or object), or a link
-        that is ready, such as a design for the scenario that `prepare` gives. A mapping gives them names of
-        one's own.
+        Each "fedavg", a design method (by name, `file.py:Name`, `package.module:Name`, object or function),
+        or a link that is ready, such as a design for the scenario that `prepare` gives. A mapping gives them
+        names of one's own.
     dataset, options, seed, workers, data_dir
         As for `train`.
     folder
@@ -81,21 +88,124 @@ def compare(
     else:
         options = options.filled(dataset)  # fail before loading data
         weighted, data = prepare(scenario, dataset, options, seed, data_dir)
+
+    def link(scheme: DesignMethod | Link | None) -> Link | None:
+        return design(weighted, scheme, seed=seed) if isinstance(scheme, DesignMethod) else scheme
+
+    return _train_each(
+        {name: partial(link, scheme) for name, scheme in chosen.items()},
+        data,
+        {"seed": seed, "scenario": weighted, "options": options, "workers": workers, "resume": resume},
+        folder,
+        on_start,
+        on_round,
+        on_end,
+    )
+
+
+def compare_channels(
+    channels: Any,
+    schemes: Sequence[str | SelectionMethod | type[SelectionMethod] | Callable[..., Any]],
+    dataset: str | DataSource | FederatedData = DATASET,
+    options: TrainOptions | None = None,
+    seed: int = 0,
+    *,
+    snr_db: float,
+    mse_threshold: float,
+    weights: Any = None,
+    blocks: str = "held",
+    workers: int | None = None,
+    data_dir: Path | None = None,
+    folder: Path | None = None,
+    resume: bool = False,
+    on_start: OnStart | None = None,
+    on_round: OnSchemeRound | None = None,
+    on_end: OnEnd | None = None,
+) -> Runs:
+    """Train over given channels, with several selection methods.
+
+    Parameters
+    ----------
+    channels
+        Complex, shape (M, K), or (T, M, K) for a stack of draws.
+    schemes
+        Each "fedavg", or a selection method: by name, `file.py:Name`, `package.module:Name`, object or
+        function.
+    snr_db, mse_threshold
+        P0/sigma^2 in dB, and eps.
+    weights
+        phi_k, shape (K,); each device's share of the training data if not given.
+    blocks
+        "held": the first draw in all rounds. "per-round": draw (r - 1) mod T in round r = 1, 2, ..., with a
+        selection for each.
+    dataset, options, seed, workers, data_dir, folder, resume, on_start, on_round, on_end
+        As for `compare`.
+
+    Returns
+    -------
+    Runs
+        A run per scheme. If one is interrupted, it is the last.
+    """
+    options = options or TrainOptions()
+    stack = checked_stack(channels)
+    if checks.one_of("channel_blocks", blocks, BLOCKS) == "held":
+        stack = stack[:1]
+    methods = [
+        None if scheme == FEDAVG else selection.METHODS.resolve(scheme, label="scheme") for scheme in schemes
+    ]
+    chosen = {FEDAVG if method is None else method.name: method for method in methods}
+    if len(chosen) != len(schemes):
+        raise InvalidInput("scheme: a scheme is named twice")
+    devices = stack.shape[2]
+    phi = None if weights is None else checked_weights(weights, devices)
+    if isinstance(dataset, FederatedData):
+        data = dataset
+    else:
+        options = options.filled(dataset)  # fail before loading data
+        data = federated(dataset, devices, options, seed, data_dir)
+    if phi is None:
+        counts = np.asarray(data.counts, dtype=np.float64)
+        phi = counts / counts.sum()
+
+    def link(method: SelectionMethod | None) -> Draws | None:
+        if method is None:
+            return None
+        return select_draws(stack, phi, method=method, snr_db=snr_db, mse_threshold=mse_threshold, seed=seed)
+
+    return _train_each(
+        {name: partial(link, method) for name, method in chosen.items()},
+        data,
+        {"seed": seed, "weights": phi, "options": options, "workers": workers, "resume": resume},
+        folder,
+        on_start,
+        on_round,
+        on_end,
+    )
+
+
+def _train_each(
+    schemes: Mapping[str, Callable[[], Link | Draws | None]],
+    data: FederatedData,
+    arguments: Mapping[str, Any],
+    folder: Path | None,
+    on_start: OnStart | None,
+    on_round: OnSchemeRound | None,
+    on_end: OnEnd | None,
+) -> Runs:
+    """Train schemes one after the other; `schemes` makes their links, `arguments` are those of `train`."""
     runs = Runs()
-    for name, scheme in chosen.items():
+    for name, make in schemes.items():
         if on_start is not None:
             on_start(name)
+        link = make()
+        own = {key: value for key, value in arguments.items() if key != "weights" or link is None}
         run = train(
-            design(weighted, scheme, seed=seed) if isinstance(scheme, DesignMethod) else scheme,
+            link,
             data,
-            seed=seed,
-            scenario=weighted,
-            options=options,
-            workers=workers,
             checkpoint=None if folder is None else folder / f"{name}.checkpoint.npz",
-            resume=resume,
             on_round=None if on_round is None else partial(on_round, name),
             name=name,
+            **own,
         )
         runs.append(run)
         if on_end is not None:
@@ -105,13 +215,13 @@ def compare(
     return runs
 
 
-def _resolved(scheme: Scheme) -> DesignMethod | Link | None:
+def _resolved(scheme: Scheme | None) -> DesignMethod | Link | None:
     """A design method, a link, or None for ideal FedAvg."""
-    if not isinstance(scheme, str):
+    if scheme is None or isinstance(scheme, Link):
         return scheme
     if scheme == FEDAVG:
         return None
-    if not is_reference(scheme):
+    if isinstance(scheme, str) and not is_reference(scheme):
         checks.one_of("scheme", scheme, [FEDAVG, *designs.METHODS.methods(), "file.py:Name"])
     return designs.METHODS.resolve(scheme, label="scheme")
 

@@ -6,7 +6,7 @@ partition, initial weights, mini-batches and noise, and an interrupted run resum
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from math import nan
@@ -37,6 +37,7 @@ from airpass.learning.history import Record, TrainingRun
 from airpass.learning.options import DATASET, TrainOptions
 from airpass.learning.pool import Pool
 from airpass.scenario import Scenario
+from airpass.selection.api import Draws, checked_weights
 
 OnRound = Callable[[int, Mapping[str, float]], None]
 
@@ -69,25 +70,27 @@ def prepare(
         The scenario with |D_k| samples per device, and the data for `train`.
     """
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
-    data = _federated(dataset, scenario.devices.count, options or TrainOptions(), seed, data_dir)
+    data = federated(dataset, scenario.devices.count, options or TrainOptions(), seed, data_dir)
     return scenario.with_samples(data.counts), data
 
 
-def _federated(
+def federated(
     dataset: str | DataSource, devices: int, options: TrainOptions, seed: int, data_dir: Path | None
 ) -> FederatedData:
+    """Load a data set and split it among a number of devices."""
     source = data_source(dataset)
     loaded = source.load(data_dir, discard)
     return FederatedData(source, loaded, partition(loaded.y_train, devices, options.partition, seed))
 
 
 def train(
-    link: Link | None,
+    link: Link | Sequence[Link] | None,
     dataset: str | DataSource | FederatedData = DATASET,
     rounds: int | None = None,
     seed: int | None = None,
     *,
     scenario: Scenario | None = None,
+    weights: Any = None,
     options: TrainOptions | None = None,
     workers: int | None = None,
     data_dir: Path | None = None,
@@ -101,8 +104,10 @@ def train(
     Parameters
     ----------
     link
-        A design, a selection or any other link whose noise power is known. None: ideal FedAvg with the
-        weights of `scenario`. `prepare` gives a scenario whose weights match the data.
+        A design, a selection or any other link whose noise power is known. A sequence of T links, such as
+        that of `select_draws`: the channels change from round to round, and round r = 1, 2, ... uses link
+        (r - 1) mod T. None: ideal FedAvg with the weights of `scenario`, or with `weights`. `prepare` gives
+        a scenario whose weights match the data.
     dataset
         Name, `FILE.npz`, `file.py:Name`, `package.module:Name`, an object, or the data from `prepare`.
     rounds
@@ -112,6 +117,8 @@ def train(
         the design or the scenario were drawn with, or 0.
     scenario
         The devices of ideal FedAvg. A design has its own.
+    weights
+        phi_k of ideal FedAvg, shape (K,), instead of those of `scenario`.
     options
         Options of training.
     workers
@@ -141,8 +148,7 @@ def train(
     if seed is None:
         seed = 0 if scenario is None else scenario.seed
     checks.whole("seed", seed, 0)
-    if link is not None and link.noise_power is None:
-        raise InvalidInput("link: the noise power is not known; give mse_threshold")
+    links = _blocks(link)
     if options.redraw_every is not None:
         if not (link is None or isinstance(link, Design)):
             raise InvalidInput("redraw_every: needs a design, which is repeated for the new devices")
@@ -150,27 +156,47 @@ def train(
             raise InvalidInput(
                 "redraw_every: the devices are given one by one; give ranges to draw them from instead"
             )
-    if link is not None:
-        weights = link.weights
+    if links and weights is not None:
+        raise InvalidInput("weights: are those of ideal FedAvg; a link has its own")
+    if links:
+        phi = links[0].weights
+    elif weights is not None:
+        phi = checked_weights(weights, np.size(weights))
     elif scenario is not None:
-        weights = scenario.weights
+        phi = scenario.weights
     else:
-        raise InvalidInput("scenario is missing: ideal FedAvg needs its weights")
+        raise InvalidInput("scenario is missing: ideal FedAvg needs its weights, or weights")
     if not isinstance(dataset, FederatedData):
         options = options.filled(dataset)  # fail before loading data
-        dataset = _federated(dataset, weights.size, options, seed, data_dir)
-    if len(dataset.samples) != weights.size:
-        raise InvalidInput(
-            f"dataset: is split among {len(dataset.samples)} devices; the link has {weights.size}"
-        )
-    run = _Run(link, scenario, dataset, options.filled(dataset.source), seed, checkpoint, name)
+        dataset = federated(dataset, phi.size, options, seed, data_dir)
+    if len(dataset.samples) != phi.size:
+        raise InvalidInput(f"dataset: is split among {len(dataset.samples)} devices; the link has {phi.size}")
+    ideal = None if weights is None else phi
+    run = _Run(links, scenario, ideal, dataset, options.filled(dataset.source), seed, checkpoint, name)
     if resume:
         run.restore()
     if workers is None:  # one process per GPU
-        workers = min(processors(), weights.size) if computing_device().type == "cpu" else 1
+        workers = min(processors(), phi.size) if computing_device().type == "cpu" else 1
     if not run.done:
         run.go(workers, on_round or (lambda number, values: None))
     return run.result()
+
+
+def _blocks(link: Link | Sequence[Link] | None) -> Sequence[Link]:
+    """The links of consecutive rounds; none for ideal FedAvg."""
+    if link is None:
+        return ()
+    links = [link] if isinstance(link, Link) else link
+    if not isinstance(links, Draws):  # all draws are alike, and each is selected when it is used
+        links = tuple(links)
+        if not links or not all(isinstance(item, Link) for item in links):
+            raise InvalidInput("link: must be a link, a sequence of links, or None for ideal FedAvg")
+        if len({item.weights.size for item in links}) > 1:
+            raise InvalidInput("link: all links of a sequence must have the same number of devices")
+    for item in links[:1] if isinstance(links, Draws) else links:
+        if item.noise_power is None:
+            raise InvalidInput("link: the noise power is not known; give mse_threshold")
+    return links
 
 
 def make_trainer(dataset: Dataset, samples: Samples, options: TrainOptions, seed: int) -> Trainer:
@@ -210,16 +236,19 @@ class _Run:
 
     def __init__(
         self,
-        link: Link | None,
+        links: Sequence[Link],
         scenario: Scenario | None,
+        ideal: Real | None,
         data: FederatedData,
         options: TrainOptions,
         seed: int,
         checkpoint: Path | None,
         name: str | None,
     ) -> None:
-        self.link = link
+        self.links = links  # of consecutive rounds; none for ideal FedAvg
+        self.link = links[0] if links else None  # of the current round
         self.scenario = scenario
+        self.ideal = ideal  # weights of ideal FedAvg; None: those of the scenario
         self.data = data
         self.options = options
         self.seed = seed
@@ -241,12 +270,14 @@ class _Run:
         self.config = {
             **asdict(options),
             "seed": seed,
-            "scheme": name or scheme_name(link),
+            "scheme": name or scheme_name(self.link),
             "dataset": data.source.name,
             "data_sha256": data.digest,
             "scenario_sha256": "" if scenario is None else _digest(scenario.to_dict()),
-            "design_sha256": "" if link is None else link_digest(link),
+            "design_sha256": blocks_digest(links),
         }
+        if ideal is not None:
+            self.config["weights_sha256"] = _digest({"weights": ideal.tolist()})
 
     @property
     def done(self) -> bool:
@@ -260,8 +291,15 @@ class _Run:
     def weights(self) -> Real:
         if self.link is not None:
             return self.link.weights
+        if self.ideal is not None:
+            return self.ideal
         assert self.scenario is not None
         return self.scenario.weights
+
+    @property
+    def _selected_count(self) -> int:
+        """Number of devices that take part in the current round."""
+        return self.devices if self.link is None else self.link.selected_count
 
     def go(self, workers: int, on_round: OnRound) -> None:
         data = self.data.dataset if workers == 1 else self.data.dataset.in_shared_memory()
@@ -272,6 +310,7 @@ class _Run:
                 self._evaluate(pool)
             try:
                 while not self.done:
+                    self._next_block()
                     self._redraw()
                     self._round(pool)
                     self.seconds = now() - began
@@ -311,6 +350,11 @@ class _Run:
         loss, signal = float(weights @ losses / weights.sum()), float(np.sum(weights**2))
         self.since.append((loss, predicted, measured, signal, largest))
 
+    def _next_block(self) -> None:
+        """Take the link of the next round, if links change from round to round."""
+        if len(self.links) > 1:
+            self.link = self.links[self.round % len(self.links)]
+
     def _redraw(self) -> None:
         """Draw new devices if it is time, and repeat the design from the last layout."""
         every = self.options.redraw_every
@@ -343,7 +387,7 @@ class _Run:
                 test_loss=sum(loss for _, loss in tests) / test_count,
                 train_loss=sum(loss for _, loss in probes) / probe_count,
                 local_loss=local,
-                selected_count=self.devices if self.link is None else self.link.selected_count,
+                selected_count=self._selected_count,
                 predicted_mse=predicted,
                 measured_mse=measured,
                 predicted_sdr_db=sdr_db(signal, predicted),
@@ -362,7 +406,7 @@ class _Run:
         return {
             "accuracy": last.test_accuracy,
             "loss": train_loss,
-            "selected": last.selected_count,
+            "selected": self._selected_count,
             "mse": measured,
         }
 
@@ -384,6 +428,9 @@ class _Run:
             for start in range(0, saved.round, self.options.redraw_every):
                 self.round = start
                 self._redraw()
+        if saved.round:
+            self.round = saved.round - 1
+            self._next_block()  # the link of the last round
         self.round = saved.round
 
     def result(self) -> TrainingRun:
@@ -409,6 +456,18 @@ def _digest(data: Mapping[str, Any]) -> str:
 def scheme_name(link: Link | None) -> str:
     """Name of the method that found a link; "fedavg" for None, "link" if there is no method."""
     return FEDAVG if link is None else str(getattr(getattr(link, "method", None), "name", "link"))
+
+
+def blocks_digest(links: Sequence[Link]) -> str:
+    """Fingerprint of the links of consecutive rounds; "" for none. Draws need not all be selected for it."""
+    if not links:
+        return ""
+    if len(links) == 1:
+        return link_digest(links[0])
+    if isinstance(links, Draws):
+        drawn = hashlib.sha256(links.channels.tobytes()).hexdigest()
+        return _digest({"first": link_digest(links[0]), "channels": [len(links), drawn]})
+    return _digest({"links": [link_digest(link) for link in links]})
 
 
 def link_digest(link: Link) -> str:

@@ -2,5 +2,6 @@
 
 from airpass.core.registry import Registry
 from airpass.selection.base import SelectionMethod
+from airpass.selection.function import FunctionSelection
 
-METHODS = Registry(SelectionMethod, __name__)
+METHODS = Registry(SelectionMethod, __name__, FunctionSelection)

@@ -1,8 +1,8 @@
-"""`select`: choose devices and a beam for given channels."""
+"""`select`: choose devices and a beam for given channels. `select_draws` does it for a stack of draws."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, overload
 
 import numpy as np
 
@@ -16,7 +16,10 @@ from airpass.core.threads import one_blas_thread
 from airpass.core.types import Complex, Real
 from airpass.kernels.clock import Stopwatch
 from airpass.selection import METHODS
-from airpass.selection.base import SelectionMethod
+from airpass.selection.base import SelectionMethod, checked_search
+
+AXES = "(M, K), a row per receive chain, a column per device"
+STACK_AXES = f"{AXES}, or (T, M, K), a stack of draws"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -54,7 +57,7 @@ def select(
     channels: Any,
     weights: Any = None,
     budget: float | None = None,
-    method: str | SelectionMethod | type[SelectionMethod] = "hrmc",
+    method: str | SelectionMethod | type[SelectionMethod] | Callable[..., Any] = "hrmc",
     *,
     snr_db: float | None = None,
     mse_threshold: float | None = None,
@@ -74,8 +77,8 @@ def select(
     budget
         Gamma = P0 eps/sigma^2. Alternatively give `snr_db` and `mse_threshold`.
     method
-        Name of a selection method, an object such as `Hrmc(starts=16)`, `file.py:Name` or
-        `package.module:Name`.
+        Name of a selection method, an object such as `Hrmc(starts=16)`, a function (effective, rng) that
+        returns a beam, `file.py:Name` or `package.module:Name`.
     snr_db
         P0/sigma^2 in dB.
     mse_threshold
@@ -96,28 +99,135 @@ def select(
     """
     chosen = METHODS.resolve(method, options)
     matrix = checked_channels(channels)
-    phi = checked_weights(weights, matrix.shape[1])
+    return _draws(matrix[None], weights, budget, chosen, snr_db, mse_threshold, power, seed, report)[0]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Draws(Sequence[Selection]):
+    """The selections for a stack of draws. Each is computed when it is first used.
+
+    Parameters
+    ----------
+    channels
+        Complex, shape (T, M, K).
+    weights
+        phi_k, shape (K,).
+    budget
+        Gamma.
+    power
+        P0.
+    mse_threshold
+        eps; None if only the budget is known.
+    method
+        The method with its options.
+    seed
+        Seed of every search.
+    report
+        Callback for progress messages.
+    """
+
+    channels: Complex
+    weights: Real
+    budget: float
+    power: float
+    mse_threshold: float | None
+    method: SelectionMethod
+    seed: int
+    report: Report = discard
+    _done: dict[int, Selection] = field(default_factory=dict, init=False)
+
+    def __len__(self) -> int:
+        return len(self.channels)
+
+    @overload
+    def __getitem__(self, draw: int) -> Selection: ...
+
+    @overload
+    def __getitem__(self, draw: slice) -> list[Selection]: ...
+
+    def __getitem__(self, draw: int | slice) -> Selection | list[Selection]:
+        if isinstance(draw, slice):
+            return [self[t] for t in range(*draw.indices(len(self)))]
+        t = range(len(self))[draw]
+        if t not in self._done:
+            self._done[t] = self._select(t)
+        return self._done[t]
+
+    def __repr__(self) -> str:
+        draws, chains, devices = self.channels.shape
+        return f"Draws({self.method.name}: {draws} draws, {chains} receive chains, {devices} devices)"
+
+    def _select(self, t: int) -> Selection:
+        matrix = self.channels[t]
+        with one_blas_thread():
+            watch = Stopwatch()
+            effective = aircomp.effective_channels(matrix, self.weights, self.budget)
+            found = self.method.search(effective, stream(self.seed, Purpose.SELECTION), self.report)
+        found = checked_search(self.method, found, len(matrix))
+        return Selection(
+            channels=matrix,
+            weights=self.weights,
+            beam=found.beam,
+            budget=self.budget,
+            power=self.power,
+            mse_threshold=self.mse_threshold,
+            method=self.method,
+            status=found.status,
+            work=found.work,
+            seconds=watch.seconds,
+            compile_seconds=watch.compile_seconds,
+            seed=self.seed,
+        )
+
+
+def select_draws(
+    channels: Any,
+    weights: Any = None,
+    budget: float | None = None,
+    method: str | SelectionMethod | type[SelectionMethod] | Callable[..., Any] = "hrmc",
+    *,
+    snr_db: float | None = None,
+    mse_threshold: float | None = None,
+    power: float = 1.0,
+    options: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    report: Report | None = None,
+) -> Draws:
+    """Choose devices and a beam for every draw of the channels.
+
+    Parameters
+    ----------
+    channels
+        Complex, shape (T, M, K): draws by receive chains by devices. A matrix (M, K) is one draw.
+    weights, budget, method, snr_db, mse_threshold, power, options, seed, report
+        As for `select`. Draw t gives what `select(channels[t], ...)` gives.
+
+    Returns
+    -------
+    Draws
+        A sequence of T selections, each computed when it is first used.
+    """
+    chosen = METHODS.resolve(method, options)
+    stack = checked_stack(channels)
+    return _draws(stack, weights, budget, chosen, snr_db, mse_threshold, power, seed, report)
+
+
+def _draws(
+    stack: Complex,
+    weights: Any,
+    budget: float | None,
+    method: SelectionMethod,
+    snr_db: float | None,
+    mse_threshold: float | None,
+    power: float,
+    seed: int,
+    report: Report | None,
+) -> Draws:
+    phi = checked_weights(weights, stack.shape[2])
     gamma, threshold = _budget(budget, snr_db, mse_threshold)
     checks.positive("power", power)
     checks.whole("seed", seed, 0)
-    with one_blas_thread():
-        watch = Stopwatch()
-        effective = aircomp.effective_channels(matrix, phi, gamma)
-        found = chosen.search(effective, stream(seed, Purpose.SELECTION), report or discard)
-    return Selection(
-        channels=matrix,
-        weights=phi,
-        beam=found.beam,
-        budget=gamma,
-        power=power,
-        mse_threshold=threshold,
-        method=chosen,
-        status=found.status,
-        work=found.work,
-        seconds=watch.seconds,
-        compile_seconds=watch.compile_seconds,
-        seed=seed,
-    )
+    return Draws(stack, phi, gamma, power, threshold, method, seed, report or discard)
 
 
 def _budget(
@@ -138,30 +248,77 @@ def _budget(
     return aircomp.budget(1.0, mse_threshold, 1.0 / snr), mse_threshold
 
 
-def checked_channels(channels: Any, label: str = "channels") -> Complex:
-    """`channels` as a complex array of shape (M, K), after validation."""
+def _numbers(channels: Any, label: str) -> Any:
+    """`channels` as an array of numbers."""
     try:
         values = np.asarray(channels)
     except ValueError:
         raise InvalidInput(f"{label}: rows differ in length; must be a matrix of shape (M, K)") from None
     if values.dtype.kind not in "iufc":
         raise InvalidInput(f"{label} has dtype {values.dtype}: must be complex (or real) numbers")
-    if values.ndim != 2 or 0 in values.shape:
+    return values
+
+
+def checked_stack(channels: Any, label: str = "channels", transpose: bool = False) -> Complex:
+    """Check a stack of draws.
+
+    Parameters
+    ----------
+    channels
+        Array of shape (T, M, K), or (M, K) for one draw.
+    label
+        Where the array is from, for error messages.
+    transpose
+        Whether the last two axes are (K, M) instead.
+
+    Returns
+    -------
+    Complex
+        The draws, shape (T, M, K).
+    """
+    values = _numbers(channels, label)
+    if values.ndim not in (2, 3) or 0 in values.shape:
+        raise InvalidInput(f"{label} has shape {values.shape}: must be {STACK_AXES}")
+    if transpose:
+        values = np.swapaxes(values, -1, -2)
+    if values.ndim == 2:
+        return checked_channels(values, label)[None]
+    return np.stack([checked_channels(draw, f"{label}, draw {t},") for t, draw in enumerate(values)])
+
+
+def axes(shape: Sequence[int]) -> str:
+    """The shape of channels with the names of its axes."""
+    names = ("draws T", "receive chains M", "devices K")[-len(shape) :]
+    return f"shape {tuple(shape)} is ({', '.join(names)})"
+
+
+def checked_channels(channels: Any, label: str = "channels") -> Complex:
+    """`channels` as a complex array of shape (M, K), after validation."""
+    values = _numbers(channels, label)
+    if values.ndim == 3:
         raise InvalidInput(
-            f"{label} has shape {values.shape}: must be (M, K), a row per receive chain, a column per device"
+            f"{label}: {axes(values.shape)}; one draw is {AXES}: give one, or use select_draws"
         )
+    if values.ndim != 2 or 0 in values.shape:
+        raise InvalidInput(f"{label} has shape {values.shape}: must be {AXES}")
     finite = np.isfinite(values)
     if not finite.all():
         m, k = np.argwhere(~finite)[0]
-        raise InvalidInput(f"{label}[{m}, {k}] = {values[m, k]}: all entries must be finite")
+        raise InvalidInput(
+            f"{label}[{m}, {k}] = {values[m, k]}: all entries must be finite ({axes(values.shape)})"
+        )
     empty = np.flatnonzero(~values.any(axis=1))
     if empty.size:
         raise InvalidInput(
-            f"{label} row {empty[0]} is all zeros: remove the receive chain, which receives no signal"
+            f"{label} row {empty[0]} is all zeros: remove the receive chain, which receives no signal "
+            f"({axes(values.shape)})"
         )
     empty = np.flatnonzero(~values.any(axis=0))
     if empty.size:
-        raise InvalidInput(f"{label} column {empty[0]} is all zeros: remove the device, which has no channel")
+        raise InvalidInput(
+            f"{label} column {empty[0]} is all zeros: remove the device, which has no channel "
+            f"({axes(values.shape)})"
+        )
     return np.ascontiguousarray(values, dtype=np.complex128)
 
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from airpass import aircomp
+from airpass.core.errors import InvalidInput
 from airpass.core.registry import Method, RecordedMethod, Report
 from airpass.core.types import Complex
 
@@ -52,6 +54,14 @@ class RecordedSelection(RecordedMethod, SelectionMethod):
     def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
         """Refuse to run."""
         raise self.refuse()
+
+
+def checked_search(method: SelectionMethod, found: BeamSearch, chains: int) -> BeamSearch:
+    """The result of a method's search; `InvalidInput` is raised if it is not a beam of unit norm."""
+    if not isinstance(found, BeamSearch):
+        raise InvalidInput(f"{method.name}: search returned {type(found).__name__}: must be a BeamSearch")
+    aircomp.checked_beam(found.beam, chains, method.name)
+    return found
 
 
 def dominant_eigenvector(effective: Complex) -> Complex:

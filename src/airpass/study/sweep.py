@@ -15,6 +15,13 @@ count = 50
 [train]                                   # only to train models
 dataset = "mnist-mini"
 rounds = 100
+
+With a table [channels] the schemes are selection methods, and trial t uses draw t of the channels:
+
+[channels]
+file = "channels.npz"                     # (T, M, K), or (M, K) for one draw
+variable = "channels"                     # only for files with several arrays
+weights = "weights.npy"                   # default: 1/K each
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,9 +34,11 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.scenario import read_tables
 from airpass.scenario.devices import LISTS
-from airpass.study.trial import Trial
+from airpass.study.trial import Trial, given_channels
 
-KEYS = ("name", "schemes", "trials", "seed", "axis", "scenario", "train")
+KEYS = ("name", "schemes", "trials", "seed", "axis", "scenario", "train", "channels")
+RADIO_KEYS = ("snr_db", "mse_threshold", "power")  # what matters for given channels
+CHANNEL_KEYS = ("file", "variable", "transpose", "weights", "weights_variable")
 
 
 @dataclass(frozen=True)
@@ -52,8 +61,11 @@ def from_dict(tables: Mapping[str, Any]) -> Sweep:
     name = tables.get("name", "sweep")
     if not isinstance(name, str) or not name or not all(c.isalnum() or c in "-_" for c in name):
         raise InvalidInput(f"name = {name!r}: must be letters, digits, - and _")
-    schemes = _schemes(tables.get("schemes", ["airpass-plus"]))
-    count = checks.whole("trials", tables.get("trials", 1), 1)
+    draws = _draws(tables)
+    schemes = _schemes(tables.get("schemes", ["airpass-plus"] if draws is None else ["hrmc"]))
+    count = checks.whole("trials", tables.get("trials", draws or 1), 1)
+    if draws is not None and count > draws:
+        raise InvalidInput(f"trials = {count}: the channels have {draws} draws, one for each trial")
     seed = checks.whole("seed", tables.get("seed", 0), 0)
     axis = tables.get("axis", {})
     if not isinstance(axis, Mapping):
@@ -75,6 +87,26 @@ def from_dict(tables: Mapping[str, Any]) -> Sweep:
         for label, method in schemes.items()
     ]
     return Sweep(name, varied, tuple(trials))
+
+
+def _draws(tables: Mapping[str, Any]) -> int | None:
+    """Number of draws of the channels that a sweep is about; None if there is no such table."""
+    if "channels" not in tables:
+        return None
+    table = _table("channels", tables["channels"])
+    checks.known_keys("channels", table, CHANNEL_KEYS)
+    for key, value in table.items():
+        wanted, words = (bool, "true or false") if key == "transpose" else (str, "text")
+        if not isinstance(value, wanted):
+            raise InvalidInput(f"channels.{key} = {value!r}: must be {words}")
+    if "file" not in table:
+        raise InvalidInput("channels.file is missing: give an .npy, .npz or .mat file")
+    if "train" in tables:
+        raise InvalidInput("channels: cannot be combined with [train]; airpass train --channels trains")
+    scenario = _table("scenario", tables.get("scenario", {}))
+    checks.known_keys("scenario", scenario, ("radio",))
+    checks.known_keys("scenario.radio", _table("scenario.radio", scenario.get("radio", {})), RADIO_KEYS)
+    return len(given_channels(table)[0])
 
 
 def _schemes(given: Any) -> dict[str, dict[str, Any]]:
@@ -113,9 +145,17 @@ def _trial(
 ) -> Trial:
     scenario = _table("scenario", tables.get("scenario", {}))
     training = _table("train", tables["train"]) if "train" in tables else None
-    devices = scenario["devices"] = _table("scenario.devices", scenario.get("devices", {}))
-    if not set(LISTS) & set(devices):
-        devices.setdefault("seed", seed)
+    channels = None
+    if "channels" in tables:
+        channels = {**_table("channels", tables["channels"]), "draw": number}
+        if field:
+            checks.one_of("axis.field", field, [f"radio.{key}" for key in RADIO_KEYS])
+        if "method" not in method or "selection" in method or "geometry" in method:
+            raise InvalidInput(f"schemes: {label!r} must be a selection method, as [channels] are given")
+    else:
+        devices = scenario["devices"] = _table("scenario.devices", scenario.get("devices", {}))
+        if not set(LISTS) & set(devices):
+            devices.setdefault("seed", seed)
     if field:
         first, *rest = field.split(".")
         target: Any = training if first == "train" else scenario
@@ -130,7 +170,7 @@ def _trial(
         target[keys[-1]] = value
     number_like = isinstance(value, int | float) and not isinstance(value, bool)
     return Trial(
-        job="design" if training is None else "train",
+        job="select" if channels is not None else "design" if training is None else "train",
         figure=name,
         scheme=label,
         x=float(value) if number_like else None,
@@ -140,4 +180,6 @@ def _trial(
         scenario=scenario,
         method=dict(method),
         training=training,
+        repeats=0 if channels is None else 1,
+        channels=channels,
     )

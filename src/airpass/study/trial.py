@@ -6,22 +6,24 @@ same trial number see the same ones.
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
 from airpass import __version__
+from airpass.core.arrays import read_array
 from airpass.core.errors import InvalidInput
 from airpass.core.references import is_reference, referenced_file
 from airpass.core.registry import with_threads
+from airpass.core.types import Complex, Real
 from airpass.designs.api import Design, design, design_method
 from airpass.learning import FEDAVG
 from airpass.scenario import Scenario
 from airpass.selection import METHODS
-from airpass.selection.api import select
+from airpass.selection.api import checked_stack, checked_weights, select
 
 SECONDS = "seconds"  # the only metric that differs between runs of the same trial
 DESIGN_METRICS = ("selected_count", "weakest_score", "mse", "sdr_db")
@@ -75,6 +77,9 @@ class Trial:
         Data set and options of training; None unless the job is "train".
     repeats
         Number of timed runs; 0 unless the job is "select".
+    channels
+        For the job "select": `file`, `variable`, `transpose`, `weights`, `weights_variable` and `draw`, the
+        channels to select for instead of those of the scenario, of which only the radio is used.
     """
 
     job: Literal["select", "design", "train"]
@@ -88,8 +93,11 @@ class Trial:
     method: Mapping[str, Any]
     training: Mapping[str, Any] | None = None
     repeats: int = 0
+    channels: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        if self.channels is not None and self.job != "select":
+            raise InvalidInput("channels: can be given for the job 'select' only")
         if (self.job == "train") != (self.training is not None):
             raise InvalidInput("training: must be given for the job 'train', and for no other")
         if (self.job == "select") != (self.repeats > 0):
@@ -103,6 +111,8 @@ class Trial:
         """Fingerprint of everything that the rows depend on. Stored rows are found by it."""
         fields = asdict(self)
         del fields["job"]  # follows from training and repeats
+        if self.channels is None:
+            del fields["channels"]
         return _fingerprint(fields | {"version": __version__} | self._files)
 
     @cached_property
@@ -112,16 +122,21 @@ class Trial:
         if self.method.get("method") == FEDAVG:  # does not depend on the receiver
             scenario = {name: scenario[name] for name in scenario if name not in ("receiver", "radio")}
         parts = (scenario, dict(self.method), self.training, self.repeats, self.seed, __version__)
-        return _fingerprint((*parts, self._files))
+        given = () if self.channels is None else (self.channels,)
+        return _fingerprint((*parts, self._files, *given))
 
     @cached_property
     def _files(self) -> dict[str, dict[str, str]]:
-        """SHA-256 of user-defined files that the trial reads: data sets and Python files."""
+        """SHA-256 of user-defined files that the trial reads: data sets, channels and Python files."""
         digests = {}
         for text in _texts((self.method, self.training)):
             path = referenced_file(text) if is_reference(text) else Path(text)
             if path is not None and path.suffix in (".npz", ".py") and path.is_file():
                 digests[text] = hashlib.sha256(path.read_bytes()).hexdigest()
+        for name in ("file", "weights"):
+            given = (self.channels or {}).get(name)
+            if given is not None and Path(given).is_file():
+                digests[given] = _file_digest(given, *_stamp(given))
         return {"files": digests} if digests else {}
 
     @property
@@ -134,6 +149,48 @@ class Trial:
         """A row of this trial."""
         place = (self.figure, self.scheme, self.x, self.x_label, self.trial)
         return Row(*place, round_number, metric, value, self.seed, self.key)
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    """Size and time of a file, which change when it is written."""
+    about = Path(path).stat()
+    return about.st_size, about.st_mtime_ns
+
+
+@lru_cache(maxsize=16)
+def _file_digest(path: str, size: int, time_ns: int) -> str:
+    """SHA-256 of a file. Many trials read the same one."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def given_channels(table: Mapping[str, Any]) -> tuple[Complex, Real | None]:
+    """Read the channels of a trial, or of the `[channels]` table of a sweep.
+
+    Parameters
+    ----------
+    table
+        `file`, and optionally `variable`, `transpose`, `weights` and `weights_variable`.
+
+    Returns
+    -------
+    tuple of Complex and Real or None
+        Draws, shape (T, M, K), and weights if they are given.
+    """
+    path, weights = table["file"], table.get("weights")
+    for name in (path, weights):
+        if name is not None and not Path(name).is_file():
+            raise InvalidInput(f"{name}: no such file")
+    arguments = (path, table.get("variable"), bool(table.get("transpose", False)))
+    draws = _read_channels(*arguments, *_stamp(path))
+    if weights is None:
+        return draws, None
+    read = read_array(Path(weights), table.get("weights_variable"), "channels.weights_variable")
+    return draws, checked_weights(read, draws.shape[2], weights)
+
+
+@lru_cache(maxsize=2)
+def _read_channels(path: str, variable: str | None, transpose: bool, size: int, time_ns: int) -> Complex:
+    return checked_stack(read_array(Path(path), variable, "channels.variable"), path, transpose)
 
 
 def _fingerprint(content: Any) -> str:
@@ -196,13 +253,27 @@ def run(trial: Trial) -> list[Row]:
 
 def _selection_rows(trial: Trial, scenario: Scenario) -> list[Row]:
     """Number of selected devices, counts of operations, and the median of the times."""
-    channels = scenario.channels(scenario.uniform_layout())
+    if trial.channels is None:
+        channels, weights = scenario.channels(scenario.uniform_layout()), scenario.weights
+        metrics: Sequence[str] = ("selected_count",)
+    else:
+        draws, given = given_channels(trial.channels)
+        channels, weights = draws[trial.channels["draw"]], checked_weights(given, draws.shape[2])
+        metrics = DESIGN_METRICS
     results = [
-        select(channels, scenario.weights, scenario.budget, **trial.method, seed=trial.seed)
+        select(
+            channels,
+            weights,
+            scenario.budget,
+            **trial.method,
+            mse_threshold=scenario.radio.mse_threshold,
+            power=scenario.radio.power,
+            seed=trial.seed,
+        )
         for _ in range(1 + trial.repeats)  # the first may compile
     ]
     counts = {f"work_{name}": float(count) for name, count in sorted(results[0].work.items())}
-    values = {"selected_count": float(results[0].selected_count), **counts}
+    values = {name: float(getattr(results[0], name)) for name in metrics} | counts
     rows = [trial.row(name, value) for name, value in values.items()]
     return [*rows, trial.row(SECONDS, median(result.seconds for result in results[1:]))]
 
