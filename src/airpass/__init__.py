@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from airpass.designs.api import Design, design
     from airpass.designs.tolerance import Tolerance, tolerance
     from airpass.learning.compare import compare
+    from airpass.learning.data.arrays import ArrayData, TorchData
+    from airpass.learning.data.partition import PartitionOptions
+    from airpass.learning.optimisers import ServerOptions
     from airpass.learning.options import TrainOptions
     from airpass.learning.training import TrainingRun, prepare, train
     from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
@@ -21,17 +24,21 @@ if TYPE_CHECKING:
     from airpass.selection.certificate import Certificate, certify
 
 __all__ = [
+    "ArrayData",
     "Certificate",
     "Design",
     "DeviceDraw",
     "Devices",
     "InvalidInput",
     "Link",
+    "PartitionOptions",
     "Radio",
     "Receiver",
     "Scenario",
     "Selection",
+    "ServerOptions",
     "Tolerance",
+    "TorchData",
     "TrainOptions",
     "TrainingRun",
     "Weighting",
@@ -52,6 +59,9 @@ _NAMES = {
     "designs.api": ("Design", "design"),
     "designs.tolerance": ("Tolerance", "tolerance"),
     "learning.compare": ("compare",),
+    "learning.data.arrays": ("ArrayData", "TorchData"),
+    "learning.data.partition": ("PartitionOptions",),
+    "learning.optimisers": ("ServerOptions",),
     "learning.options": ("TrainOptions",),
     "learning.training": ("TrainingRun", "prepare", "train"),
     "scenario": ("DeviceDraw", "Devices", "Radio", "Receiver", "Scenario", "Weighting"),

@@ -9,11 +9,12 @@ from airpass.aircomp import Link
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.references import is_reference
+from airpass.core.registry import Report, discard
 from airpass.designs.api import design
 from airpass.designs.base import DesignMethod
 from airpass.learning import FEDAVG
-from airpass.learning.data.base import DataSource
-from airpass.learning.data.partition import FederatedData
+from airpass.learning.data import Data
+from airpass.learning.data.partition import FederatedData, Split
 from airpass.learning.options import DATASET, TrainOptions
 from airpass.learning.training import TrainingRun, prepare, scheme_name, train
 from airpass.scenario import Scenario
@@ -27,7 +28,7 @@ OnEnd = Callable[[Sequence[TrainingRun]], None]
 def compare(
     scenario: Scenario,
     schemes: Sequence[Scheme],
-    dataset: str | DataSource | FederatedData = DATASET,
+    dataset: Data | FederatedData = DATASET,
     options: TrainOptions | None = None,
     seed: int = 0,
     *,
@@ -38,6 +39,8 @@ def compare(
     on_start: OnStart | None = None,
     on_round: OnSchemeRound | None = None,
     on_end: OnEnd | None = None,
+    split: Split | None = None,
+    report: Report = discard,
 ) -> list[TrainingRun]:
     """Design and train several schemes.
 
@@ -60,6 +63,8 @@ def compare(
         Callback after every round, with the name of the scheme and the arguments of `train`'s callback.
     on_end
         Callback after every scheme, with all runs so far.
+    split, report
+        As for `prepare`.
 
     Returns
     -------
@@ -71,10 +76,11 @@ def compare(
     if len(chosen) != len(schemes):
         raise InvalidInput("scheme: a scheme is named twice")
     if isinstance(dataset, FederatedData):
+        if split is not None:
+            raise InvalidInput("split: the data are split already; give it to prepare")
         weighted, data = scenario.with_samples(dataset.counts), dataset
     else:
-        options = options.filled(dataset)  # fail before loading data
-        weighted, data = prepare(scenario, dataset, options, seed, data_dir)
+        weighted, data = prepare(scenario, dataset, options, seed, data_dir, split=split, report=report)
     runs: list[TrainingRun] = []
     for name, scheme in chosen.items():
         if on_start is not None:

@@ -10,11 +10,12 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from math import nan
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from airpass import __version__
@@ -22,19 +23,29 @@ from airpass.aircomp import Link, sdr_db
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
-from airpass.core.registry import discard, result_options
+from airpass.core.registry import Report, discard, result_options
 from airpass.core.threads import one_blas_thread, processors
 from airpass.core.types import Real, Single
 from airpass.designs.api import Design, design
-from airpass.learning import FEDAVG, models
+from airpass.learning import FEDAVG, losses, models
 from airpass.learning.aggregation import over_the_air, weighted_mean
 from airpass.learning.checkpoint import Saved, restore, save
-from airpass.learning.client import FlatModel, LocalWork, Trainer, computing_device, evaluation_set
-from airpass.learning.data import data_source
-from airpass.learning.data.base import Dataset, DataSource
-from airpass.learning.data.partition import FederatedData, Samples, partition
+from airpass.learning.client import (
+    FlatModel,
+    LocalWork,
+    Trainer,
+    computing_device,
+    evaluation_set,
+    inputs,
+    targets,
+)
+from airpass.learning.data import Data, data_source
+from airpass.learning.data.base import Dataset
+from airpass.learning.data.partition import FederatedData, Samples, Split, checked_split, partition
+from airpass.learning.losses import Objective
+from airpass.learning.optimisers import Server
 from airpass.learning.options import DATASET, TrainOptions
-from airpass.learning.pool import Pool
+from airpass.learning.pool import Pool, check_picklable
 from airpass.scenario import Scenario
 
 
@@ -43,7 +54,7 @@ class Record:
     """One evaluated round. Errors and local loss are means over the rounds since the previous record."""
 
     round: int
-    test_accuracy: float
+    test_accuracy: float  # NaN for regression
     test_loss: float
     train_loss: float  # of the global model on samples of all devices, eq. (1)
     local_loss: float  # of the selected devices during local training; NaN if no device is selected
@@ -105,10 +116,9 @@ class TrainingRun:
 
     def __repr__(self) -> str:
         last = self.history[-1]
-        return (
-            f"TrainingRun({self.scheme} on {self.dataset}: {last.round} rounds, "
-            f"accuracy {100 * last.test_accuracy:.1f} %)"
-        )
+        accuracy = f"accuracy {100 * last.test_accuracy:.1f} %"
+        outcome = f"test loss {last.test_loss:.4g}" if isnan(last.test_accuracy) else accuracy
+        return f"TrainingRun({self.scheme} on {self.dataset}: {last.round} rounds, {outcome})"
 
 
 OnRound = Callable[[int, Mapping[str, float]], None]
@@ -116,10 +126,13 @@ OnRound = Callable[[int, Mapping[str, float]], None]
 
 def prepare(
     scenario: Scenario,
-    dataset: str | DataSource = DATASET,
+    dataset: Data = DATASET,
     options: TrainOptions | None = None,
     seed: int = 0,
     data_dir: Path | None = None,
+    *,
+    split: Split | None = None,
+    report: Report = discard,
 ) -> tuple[Scenario, FederatedData]:
     """Load a data set, split it among the devices of a scenario, and set the weights accordingly.
 
@@ -128,34 +141,53 @@ def prepare(
     scenario
         The devices.
     dataset
-        Name, `FILE.npz`, `file.py:Name`, `package.module:Name`, or an object.
+        Name, `FILE.npz`, `file.py:Name`, `package.module:Name`, or an object such as `ArrayData`;
+        (x_train, y_train, x_test, y_test); or (train, test), two `torch.utils.data.Dataset` objects.
     options
-        Options of training; only `partition` matters here.
+        Options of training; only `partition` and `loss` matter here.
     seed
         Seed of the partition; the same as that of `train`.
     data_dir
         Folder of downloaded data sets.
+    split
+        Indices of the training samples of each device, instead of `options.partition`.
+    report
+        Callback for messages about loading and downloading.
 
     Returns
     -------
     tuple of Scenario and FederatedData
         The scenario with |D_k| samples per device, and the data for `train`.
     """
-    data = _federated(dataset, scenario.devices.count, options or TrainOptions(), seed, data_dir)
+    devices = scenario.devices.count
+    data = _federated(dataset, devices, options or TrainOptions(), seed, data_dir, split, report)
     return scenario.with_samples(data.counts), data
 
 
 def _federated(
-    dataset: str | DataSource, devices: int, options: TrainOptions, seed: int, data_dir: Path | None
+    dataset: Data,
+    devices: int,
+    options: TrainOptions,
+    seed: int,
+    data_dir: Path | None,
+    split: Split | None,
+    report: Report,
 ) -> FederatedData:
     source = data_source(dataset)
-    loaded = source.load(data_dir, discard)
-    return FederatedData(source, loaded, partition(loaded.y_train, devices, options.partition, seed))
+    loaded = _with_targets(source.load(data_dir, report), options)
+    if split is not None:
+        return FederatedData(source, loaded, checked_split(split, len(loaded.y_train), devices))
+    return FederatedData(source, loaded, partition(loaded, devices, options.partition, seed))
+
+
+def _with_targets(data: Dataset, options: TrainOptions) -> Dataset:
+    """The data set with targets of the kind that the loss needs."""
+    return data.for_task(losses.task_of(options.loss) or data.task)
 
 
 def train(
     link: Link | None,
-    dataset: str | DataSource | FederatedData = DATASET,
+    dataset: Data | FederatedData = DATASET,
     rounds: int | None = None,
     seed: int = 0,
     *,
@@ -166,6 +198,8 @@ def train(
     checkpoint: Path | None = None,
     resume: bool = False,
     on_round: OnRound | None = None,
+    split: Split | None = None,
+    report: Report = discard,
 ) -> TrainingRun:
     """Train a model by federated learning over a link.
 
@@ -175,7 +209,7 @@ def train(
         A design, a selection or any other link whose noise power is known. None: ideal FedAvg with the
         weights of `scenario`. `prepare` gives a scenario whose weights match the data.
     dataset
-        Name, `FILE.npz`, `file.py:Name`, `package.module:Name`, an object, or the data from `prepare`.
+        As for `prepare`, or the data from `prepare`.
     rounds
         Communication rounds; replaces that of `options`.
     seed
@@ -195,6 +229,8 @@ def train(
         Continue from `checkpoint` if it exists.
     on_round
         Callback after every round, with its number, and accuracy, loss, selected devices and MSE.
+    split, report
+        As for `prepare`.
 
     Returns
     -------
@@ -222,18 +258,25 @@ def train(
         weights = scenario.weights
     else:
         raise InvalidInput("scenario is missing: ideal FedAvg needs its weights")
-    if not isinstance(dataset, FederatedData):
-        options = options.filled(dataset)  # fail before loading data
-        dataset = _federated(dataset, weights.size, options, seed, data_dir)
+    if isinstance(dataset, FederatedData):
+        if split is not None:
+            raise InvalidInput("split: the data are split already; give it to prepare")
+        dataset = replace(dataset, dataset=_with_targets(dataset.dataset, options))
+    else:
+        dataset = _federated(dataset, weights.size, options, seed, data_dir, split, report)
     if len(dataset.samples) != weights.size:
         raise InvalidInput(
             f"dataset: is split among {len(dataset.samples)} devices; the link has {weights.size}"
         )
-    run = _Run(link, scenario, dataset, options.filled(dataset.source), seed, checkpoint)
-    if resume:
-        run.restore()
     if workers is None:  # one process per GPU
         workers = min(processors(), weights.size) if computing_device().type == "cpu" else 1
+    options = options.filled(dataset.source, dataset.dataset)
+    if workers > 1:
+        check_picklable("model", options.model)
+        check_picklable("loss", options.loss)
+    run = _Run(link, scenario, dataset, options, seed, checkpoint)
+    if resume:
+        run.restore()
     if not run.done:
         run.go(workers, on_round or (lambda number, values: None))
     return run.result()
@@ -247,7 +290,7 @@ def make_trainer(dataset: Dataset, samples: Samples, options: TrainOptions, seed
     dataset
         The data set; for worker processes, in shared memory.
     samples
-        Indices of training images, per device.
+        Indices of training samples, per device.
     options
         Options of training, filled with the defaults of the data set.
     seed
@@ -260,15 +303,41 @@ def make_trainer(dataset: Dataset, samples: Samples, options: TrainOptions, seed
     """
     assert options.batch is not None
     assert options.learning_rate is not None
-    work = LocalWork(options.local_steps, options.epochs, options.batch, options.learning_rate)
+    work = LocalWork(
+        options.local_steps,
+        options.epochs,
+        options.batch,
+        options.learning_rate,
+        options.optimiser,
+        options.momentum,
+    )
     chosen = evaluation_set(dataset, samples, options.test_images, options.probe_images, seed)
-    return Trainer(dataset, samples, _model(dataset, options, seed), work, chosen, seed)
+    model, objective = _model(dataset, options, seed), _objective(dataset, options)
+    return Trainer(dataset, samples, model, work, chosen, seed, objective)
 
 
 def _model(data: Dataset, options: TrainOptions, seed: int) -> nn.Module:
     assert options.model is not None
     torch_seed = int(stream(seed, Purpose.INITIAL_WEIGHTS).integers(2**63))
-    return models.build(options.model, data.channels, data.classes, data.x_train.shape[1], torch_seed)
+    return models.build(options.model, data.sample_shape, data.outputs, torch_seed)
+
+
+def _objective(data: Dataset, options: TrainOptions) -> Objective:
+    return Objective.of(options.loss or losses.default_loss(data.task), data.task)
+
+
+def _check_fit(model: nn.Module, data: FederatedData, options: TrainOptions) -> None:
+    """Try the model on two samples."""
+    few = np.concatenate(data.samples)[:2]
+    here = torch.device("cpu")
+    losses.check_fit(
+        model,
+        models.described(options.model),
+        data.dataset,
+        _objective(data.dataset, options),
+        inputs(data.dataset.x_train[few], data.dataset, here)[:],
+        targets(data.dataset.y_train[few], data.dataset.task, here),
+    )
 
 
 class _Run:
@@ -292,9 +361,12 @@ class _Run:
         self.evaluation = evaluation_set(
             data.dataset, data.samples, options.test_images, options.probe_images, seed
         )
-        flat = FlatModel(_model(data.dataset, options, seed))
+        model = _model(data.dataset, options, seed)
+        flat = FlatModel(model)
         self.state = flat.read()
         self.sizes = flat.sizes
+        self.server = Server.start(options.server, flat.weights)
+        _check_fit(model, data, options)
         self.round = 0
         self.history: list[Record] = []
         # Per round since the last record: loss, predicted and measured error, signal power, largest power.
@@ -304,11 +376,12 @@ class _Run:
         self.status = "done"
         # A run can only be resumed with the same values.
         self.config = {
-            **asdict(options),
+            **options.to_dict(),
             "seed": seed,
             "scheme": scheme_name(link),
             "dataset": data.source.name,
             "data_sha256": data.digest,
+            "model_sha256": _start_digest(options.model, self.state),
             "scenario_sha256": "" if scenario is None else _digest(scenario.to_dict()),
             "design_sha256": "" if link is None else link_digest(link),
         }
@@ -372,7 +445,7 @@ class _Run:
                 )
                 change, predicted, measured = sent.update, sent.predicted_mse, sent.measured_mse
                 largest = float(sent.power.max())
-        self.state = self.state + change
+        self.state, self.server = self.server.step(self.state, change)
         loss, signal = float(weights @ losses / weights.sum()), float(np.sum(weights**2))
         self.since.append((loss, predicted, measured, signal, largest))
 
@@ -434,14 +507,16 @@ class _Run:
     def _save(self) -> None:
         if self.checkpoint is not None:
             rows = [asdict(record) for record in self.history]
-            save(self.checkpoint, Saved(self.config, self.round, self.seconds, rows, self.state))
+            moments = self.server.moments
+            save(self.checkpoint, Saved(self.config, self.round, self.seconds, rows, self.state, moments))
 
     def restore(self) -> None:
         """Continue from the checkpoint, if it exists."""
         if self.checkpoint is None or not self.checkpoint.exists():
             return
-        saved = restore(self.checkpoint, self.config, self.state.size)
+        saved = restore(self.checkpoint, self.config, self.state.size, self.server.moments.shape)
         self.state = saved.state
+        self.server = replace(self.server, moments=saved.moments)
         self.seconds = saved.seconds
         self.history = [Record(**record) for record in saved.history]
         if self.options.redraw_every is not None:
@@ -469,6 +544,11 @@ class _Run:
 
 def _digest(data: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def _start_digest(model: Any, state: Single) -> str:
+    """Fingerprint of the initial weights of a user's model, whose name does not say what it is."""
+    return "" if isinstance(model, str) and model in models.MODELS else hashlib.sha256(state.data).hexdigest()
 
 
 def scheme_name(link: Link | None) -> str:
