@@ -120,7 +120,9 @@ def table() -> None:
             cells = [mean(list(found.get((normalisation, snr, label), {}).values())) for snr in snrs]
             print(f"| {label} | " + " | ".join(cells) + " |")
         for first, second in PAIRS:
-            pairs = [[found.get((normalisation, snr, label), {}) for label in (first, second)] for snr in snrs]
+            pairs = [
+                [found.get((normalisation, snr, label), {}) for label in (first, second)] for snr in snrs
+            ]
             cells = [mean([one[seed] - other[seed] for seed in one if seed in other]) for one, other in pairs]
             print(f"| {first} minus {second} | " + " | ".join(cells) + " |")
         cells, names = [], []

@@ -16,7 +16,7 @@ from airpass.learning import FEDAVG
 from airpass.learning.data import Data
 from airpass.learning.data.partition import FederatedData, Split
 from airpass.learning.options import DATASET, TrainOptions
-from airpass.learning.training import TrainingRun, prepare, scheme_name, train
+from airpass.learning.training import TrainingRun, check_model, prepare, scheme_name, train
 from airpass.scenario import Scenario
 
 Scheme = str | DesignMethod | Link
@@ -81,6 +81,7 @@ def compare(
         weighted, data = scenario.with_samples(dataset.counts), dataset
     else:
         weighted, data = prepare(scenario, dataset, options, seed, data_dir, split=split, report=report)
+    check_model(data, options, seed)  # before the designs, which may take long
     runs: list[TrainingRun] = []
     for name, scheme in chosen.items():
         if on_start is not None:

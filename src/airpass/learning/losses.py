@@ -60,8 +60,10 @@ class Objective:
         """Mean loss."""
         if self.loss == CROSS_ENTROPY:
             return functional.cross_entropy(outputs, targets)
+        if self.task == REGRESSION and outputs.numel() == targets.numel():
+            outputs = outputs.reshape(targets.shape)  # (count, 1) for (count,), which would be broadcast
         if self.loss == MSE:
-            return functional.mse_loss(outputs.reshape(targets.shape), targets)
+            return functional.mse_loss(outputs, targets)
         value: torch.Tensor = self.loss(outputs, targets)
         return value
 

@@ -95,6 +95,8 @@ class TrainingRun:
         Whether all rounds are done.
     status
         "done", or where the run was interrupted.
+    model
+        The global model as a network; None if it is not known.
     """
 
     scheme: str
@@ -108,6 +110,7 @@ class TrainingRun:
     state: Single
     finished: bool
     status: str
+    model: nn.Module | None = None
 
     @property
     def design(self) -> Design | None:
@@ -326,6 +329,23 @@ def _objective(data: Dataset, options: TrainOptions) -> Objective:
     return Objective.of(options.loss or losses.default_loss(data.task), data.task)
 
 
+def check_model(data: FederatedData, options: TrainOptions, seed: int) -> None:
+    """Refuse a model or a loss that does not fit the data.
+
+    Parameters
+    ----------
+    data
+        The data from `prepare`.
+    options
+        Options of training.
+    seed
+        Seed of the initial weights.
+    """
+    fitting = replace(data, dataset=_with_targets(data.dataset, options))
+    options = options.filled(data.source, fitting.dataset)
+    _check_fit(_model(fitting.dataset, options, seed), fitting, options)
+
+
 def _check_fit(model: nn.Module, data: FederatedData, options: TrainOptions) -> None:
     """Try the model on two samples."""
     few = np.concatenate(data.samples)[:2]
@@ -361,12 +381,10 @@ class _Run:
         self.evaluation = evaluation_set(
             data.dataset, data.samples, options.test_images, options.probe_images, seed
         )
-        model = _model(data.dataset, options, seed)
-        flat = FlatModel(model)
-        self.state = flat.read()
-        self.sizes = flat.sizes
-        self.server = Server.start(options.server, flat.weights)
-        _check_fit(model, data, options)
+        self.flat = FlatModel(_model(data.dataset, options, seed))
+        self.state = self.flat.read()
+        self.server = Server.start(options.server, self.flat.weights)
+        _check_fit(self.flat.model, data, options)
         self.round = 0
         self.history: list[Record] = []
         # Per round since the last record: loss, predicted and measured error, signal power, largest power.
@@ -437,7 +455,7 @@ class _Run:
             else:
                 sent = over_the_air(
                     updates,
-                    self.sizes,
+                    self.flat.sizes,
                     link,
                     self.options.link,
                     stream(self.seed, Purpose.NOISE, self.round),
@@ -527,6 +545,7 @@ class _Run:
         self.round = saved.round
 
     def result(self) -> TrainingRun:
+        self.flat.write(self.state)
         return TrainingRun(
             scheme=str(self.config["scheme"]),
             dataset=self.data.source.name,
@@ -539,6 +558,7 @@ class _Run:
             state=self.state,
             finished=self.done,
             status=self.status,
+            model=self.flat.model.eval(),
         )
 
 

@@ -80,7 +80,7 @@ class TorchData(DataSource):
         if "dataset" not in self.__dict__:
             arrays: dict[str, Any] = {}
             for kind, pairs in (("train", self.train), ("test", self.test)):
-                arrays[f"x_{kind}"], arrays[f"y_{kind}"] = _columns(pairs, f"{self.name}: {kind}", report)
+                arrays[f"x_{kind}"], arrays[f"y_{kind}"] = _columns(pairs, f"{self.name} {kind}", report)
             self.__dict__["dataset"] = from_arrays(arrays, self.name, self.name)
         found: Dataset = self.__dict__["dataset"]
         return found

@@ -143,9 +143,7 @@ def checked_split(split: Split, count: int, devices: int) -> Samples:
         Sample indices, per device, sorted. Samples may be left out.
     """
     if len(split) != devices:
-        raise InvalidInput(
-            f"split: has {len(split)} lists of samples; must have one for each of {devices} devices"
-        )
+        raise InvalidInput(f"split: has {len(split)} lists of samples; there are {devices} devices")
     shares = []
     owner = np.full(count, -1)
     for k, given in enumerate(split):
