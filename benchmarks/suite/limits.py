@@ -174,7 +174,7 @@ class Step:
     """One local training step of a network, and its profile."""
 
     def __init__(self, model: str, channels: int, side: int, batch: int) -> None:
-        self.model = build(model, channels, 10, side, 0)
+        self.model = build(model, (channels, side, side), 10, 0)
         self.model.train()
         shape = (batch, channels, side, side)
         self.x = torch.randn(shape).contiguous(memory_format=torch.channels_last)

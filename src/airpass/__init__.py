@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from airpass.designs.api import Design, design
     from airpass.designs.tolerance import Tolerance, tolerance
     from airpass.learning.compare import compare, compare_channels
+    from airpass.learning.data.arrays import ArrayData, TorchData
+    from airpass.learning.data.partition import PartitionOptions
     from airpass.learning.history import Runs, TrainingRun
+    from airpass.learning.optimisers import ServerOptions
     from airpass.learning.options import TrainOptions
     from airpass.learning.training import prepare, train
     from airpass.results import load
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from airpass.selection.certificate import Certificate, certify
 
 __all__ = [
+    "ArrayData",
     "Certificate",
     "Design",
     "DeviceDraw",
@@ -31,12 +35,15 @@ __all__ = [
     "Draws",
     "InvalidInput",
     "Link",
+    "PartitionOptions",
     "Radio",
     "Receiver",
     "Runs",
     "Scenario",
     "Selection",
+    "ServerOptions",
     "Tolerance",
+    "TorchData",
     "TrainOptions",
     "TrainingRun",
     "Weighting",
@@ -59,7 +66,10 @@ _NAMES = {
     "designs.api": ("Design", "design"),
     "designs.tolerance": ("Tolerance", "tolerance"),
     "learning.compare": ("compare", "compare_channels"),
+    "learning.data.arrays": ("ArrayData", "TorchData"),
+    "learning.data.partition": ("PartitionOptions",),
     "learning.history": ("Runs", "TrainingRun"),
+    "learning.optimisers": ("ServerOptions",),
     "learning.options": ("TrainOptions",),
     "learning.training": ("prepare", "train"),
     "results": ("load",),

@@ -61,22 +61,50 @@ if TYPE_CHECKING:
     help="A name of `airpass data list`, FILE.npz, file.py:Name or package.module:Name.",
 )
 @click.option("--rounds", type=int, default=200, show_default=True, help="Communication rounds.")
-@click.option("--local-steps", type=int, default=3, show_default=True, help="SGD steps J per round.")
+@click.option("--local-steps", type=int, default=3, show_default=True, help="Local steps J per round.")
 @click.option("--epochs", type=int, help="Passes over a device's data per round, instead of --local-steps.")
 @click.option("--batch", type=int, help="Mini-batch size.  [default: that of the data set]")
-@click.option("--learning-rate", type=float, help="Local learning rate.  [default: that of the data set]")
+@click.option(
+    "--learning-rate",
+    type=float,
+    help="Local learning rate.  [default: that of the data set; 0.001 for adam]",
+)
+@click.option(
+    "--optimiser",
+    type=click.Choice(["sgd", "adam"]),
+    default="sgd",
+    show_default=True,
+    help="Local optimiser. Its state starts anew in every round.",
+)
+@click.option("--momentum", type=float, default=0.0, show_default=True, help="For sgd.")
 @click.option(
     "--model",
-    help="mnist-cnn, cifar-cnn, cifar-cnn-group, package.module:callable.  [default: that of the data set]",
+    help="mnist-cnn, cifar-cnn, cifar-cnn-group, mlp, linear, file.py:Name, package.module:Name.  "
+    "[default: that of the data set, else mlp]",
 )
 @click.option(
-    "--partition",
-    type=click.Choice(["classes", "iid", "dirichlet"]),
-    default="classes",
-    show_default=True,
-    help="How samples are split among devices.",
+    "--loss",
+    help="cross-entropy, mse, file.py:Name, package.module:Name.  "
+    "[default: cross-entropy for classes, mse for regression]",
 )
-@click.option("--classes-per-device", type=int, default=3, show_default=True, help="For classes.")
+@click.option(
+    "--server",
+    type=click.Choice(["average", "momentum", "adam"]),
+    default="average",
+    show_default=True,
+    help="The server's step with the mean update.",
+)
+@click.option("--server-learning-rate", type=float, help="[default: 1; 0.01 for adam]")
+@click.option("--server-beta1", type=float, default=0.9, show_default=True, help="For momentum and adam.")
+@click.option("--server-beta2", type=float, default=0.99, show_default=True, help="For adam.")
+@click.option("--server-tau", type=float, default=1e-3, show_default=True, help="For adam.")
+@click.option(
+    "--partition",
+    type=click.Choice(["classes", "iid", "dirichlet", "column"]),
+    help="How samples are split among devices; column: by device_train in the data.  "
+    "[default: column if the data have one, else classes; iid for regression]",
+)
+@click.option("--classes-per-device", type=int, help="For classes.  [default: 3]")
 @click.option("--concentration", type=float, default=0.5, show_default=True, help="For dirichlet.")
 @click.option(
     "--normalise",
@@ -187,6 +215,7 @@ def train(
                 on_start=bars.start,
                 on_round=bars.show,
                 on_end=lambda done: write_training(done, folder),
+                report=bars.report,
             )
     except OtherRun as error:
         raise InvalidInput(f"{error}; use another --out, or omit --resume") from None
@@ -260,6 +289,10 @@ def train_options(flags: Mapping[str, Any]) -> "TrainOptions":
         },
         "link": {
             name: own.pop(name) for name in ("normalise", "statistics", "channel_error", "phase_error_deg")
+        },
+        "server": {
+            "kind": own.pop("server"),
+            **{name: own.pop(f"server_{name}") for name in ("learning_rate", "beta1", "beta2", "tau")},
         },
     }
     options: TrainOptions = with_options(TrainOptions(), own | tables)

@@ -3,8 +3,11 @@
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import click
 
 if TYPE_CHECKING:
     from airpass.aircomp import Link
@@ -57,16 +60,33 @@ class TrainingBars:
         self._progress = progress
         self._rounds = rounds
         self._bars: dict[str, Any] = {}
+        self._loading: Any = None
+        self._said = ""
+
+    def report(self, text: str) -> None:
+        """Show a message about loading; without a terminal, a line for each kind of message."""
+        if self._progress.disable:
+            label = text.partition(":")[0]
+            if label != self._said:
+                click.echo(f"airpass: {text}", err=True)
+            self._said = label
+            return
+        if self._loading is None:
+            self._loading = self._progress.add_task("data", total=None, note="")
+        self._progress.update(self._loading, note=text)
 
     def start(self, scheme: str) -> None:
         """Add a bar."""
+        if self._loading is not None:
+            self._progress.remove_task(self._loading)
+            self._loading = None
         self._bars[scheme] = self._progress.add_task(scheme, total=self._rounds, note="")
 
     def show(self, scheme: str, done: int, values: Mapping[str, float]) -> None:
         """Advance a bar. Accuracy is that of the last evaluation, loss and MSE those of the last round."""
+        accuracy = "" if isnan(values["accuracy"]) else f"accuracy {100 * values['accuracy']:.1f} %  "
         note = (
-            f"accuracy {100 * values['accuracy']:.1f} %  loss {values['loss']:.3f}  "
-            f"selected {values['selected']:g}  MSE {values['mse']:.3g}"
+            f"{accuracy}loss {values['loss']:.3f}  selected {values['selected']:g}  MSE {values['mse']:.3g}"
         )
         self._progress.update(self._bars[scheme], completed=done, note=note)
 
@@ -126,7 +146,7 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path | None) -> None:
             run.scheme,
             f"{last.selected_count} of {run.devices}",
             str(last.round),
-            f"{100 * last.test_accuracy:.2f} %",
+            "-" if isnan(last.test_accuracy) else f"{100 * last.test_accuracy:.2f} %",
             f"{last.test_loss:.4f}",
             f"{last.predicted_mse:.4g}",
             f"{last.measured_mse:.4g}",

@@ -4,6 +4,8 @@ import hashlib
 import importlib
 import importlib.util
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -24,7 +26,8 @@ def load_reference(label: str, text: str) -> Any:
     label
         Name of the argument, for error messages.
     text
-        `file.py:Name`, with a path relative to the current folder, or `package.module:Name`.
+        `file.py:Name`, with a path relative to the current folder, or `package.module:Name`, which is also
+        found in the current folder.
 
     Returns
     -------
@@ -34,8 +37,10 @@ def load_reference(label: str, text: str) -> Any:
     where, _, name = text.rpartition(":")
     path = Path(where)
     try:
-        module = _from_file(path) if path.suffix == ".py" else importlib.import_module(where)
-        return getattr(module, name)
+        if path.suffix == ".py":
+            return getattr(_from_file(path), name)
+        with _importable(Path.cwd()):
+            return getattr(importlib.import_module(where), name)
     except Exception as error:  # an import can raise any error
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InvalidInput(f"{label} = {text!r}: cannot be imported ({reason})") from None
@@ -61,8 +66,21 @@ def _from_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look their module up while they are built
     try:
-        spec.loader.exec_module(module)
+        with _importable(source.parent):
+            spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
     return module
+
+
+@contextmanager
+def _importable(folder: Path) -> Iterator[None]:
+    """Find modules in a folder too, after all other places."""
+    before = list(sys.path)
+    sys.path.append(str(folder))
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path[:] = before

@@ -1,5 +1,6 @@
 """Accuracy and training loss against rounds, one line per scheme."""
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def draw_training(runs: Sequence["TrainingRun"]) -> Figure:
-    """Draw test accuracy on the left, training loss on the right.
+    """Draw test accuracy on the left, test loss for regression, and training loss on the right.
 
     Parameters
     ----------
@@ -27,6 +28,7 @@ def draw_training(runs: Sequence["TrainingRun"]) -> Figure:
         A matplotlib figure.
     """
     by_scheme = {run.scheme: run for run in runs}
+    classified = not any(math.isnan(run.history[-1].test_accuracy) for run in runs)
     with mpl.rc_context(RC):
         figure = new_figure(9.0, 4.0)
         left, right = figure.subplots(1, 2)
@@ -34,14 +36,18 @@ def draw_training(runs: Sequence["TrainingRun"]) -> Figure:
             history = by_scheme[scheme].history
             rounds = [record.round for record in history]
             label = f"{look.name}, {history[-1].selected_count} devices"
-            accuracy = [100 * record.test_accuracy for record in history]
-            plot(left, look, rounds, accuracy, label, place, len(runs))
+            tests = [100 * record.test_accuracy if classified else record.test_loss for record in history]
+            plot(left, look, rounds, tests, label, place, len(runs))
             plot(right, look, rounds, [record.train_loss for record in history], label, place, len(runs))
-        for axes, ylabel in ((left, "test accuracy, %"), (right, "training loss")):
+        for axes, ylabel in (
+            (left, "test accuracy, %" if classified else "test loss"),
+            (right, "training loss"),
+        ):
             axes.set(xlabel="communication round", ylabel=ylabel)
             axes.grid(True)
             axes.set_xlim(left=0)
-        left.set_ylim(0, 100)
+        if classified:
+            left.set_ylim(0, 100)
         first = runs[0]
         snr = "" if first.scenario is None else f", {first.scenario.radio.snr_db:g} dB"
         left.set_title(f"{first.dataset}, K = {first.devices}{snr}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
-from airpass.core.types import Single
+from airpass.core.types import Real, Single
 
 
 class OtherRun(InvalidInput):
@@ -27,6 +27,7 @@ class Saved:
     seconds: float
     history: Sequence[Mapping[str, Any]]
     state: Single
+    moments: Real  # of the server's optimiser
 
 
 def save(path: Path, saved: Saved) -> None:
@@ -39,11 +40,11 @@ def save(path: Path, saved: Saved) -> None:
     }
     text = np.frombuffer(json.dumps(note).encode(), np.uint8)
     buffer = BytesIO()
-    np.savez(buffer, allow_pickle=False, state=saved.state, note=text)
+    np.savez(buffer, allow_pickle=False, state=saved.state, moments=saved.moments, note=text)
     write_atomically(path, buffer.getvalue())
 
 
-def restore(path: Path, config: Mapping[str, Any], size: int) -> Saved:
+def restore(path: Path, config: Mapping[str, Any], size: int, moments: tuple[int, ...]) -> Saved:
     """Read a run.
 
     Parameters
@@ -54,6 +55,8 @@ def restore(path: Path, config: Mapping[str, Any], size: int) -> Saved:
         Configuration that the run must have; only the number of rounds may differ.
     size
         Number of entries that its state must have.
+    moments
+        Shape that the moments of the server's optimiser must have.
 
     Returns
     -------
@@ -62,12 +65,13 @@ def restore(path: Path, config: Mapping[str, Any], size: int) -> Saved:
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
-            state, note = archive["state"], json.loads(archive["note"].tobytes())
+            state, found = archive["state"], archive["moments"]
+            note = json.loads(archive["note"].tobytes())
     except Exception:  # NumPy, zipfile and json raise many kinds
         raise InvalidInput(f"{path}: damaged; delete it to start over") from None
     now = json.loads(json.dumps(config))
     before = note["config"] | {"rounds": now["rounds"]}  # a run may be made longer
     different = [key for key in now if before.get(key) != now[key]]
-    if different or state.size != size:
+    if different or state.size != size or found.shape != moments:
         raise OtherRun(f"{path}: belongs to a run with another {', '.join(different) or 'model'}")
-    return Saved(note["config"], note["round"], note["seconds"], note["history"], state)
+    return Saved(note["config"], note["round"], note["seconds"], note["history"], state, found)

@@ -1,4 +1,4 @@
-"""Local training of a device: start from the global model, take SGD steps, return the change.
+"""Local training of a device: start from the global model, take steps, return the change.
 
 One thread, and random numbers keyed on seed, round and device: the update of a device does not depend on the
 process that computes it. A GPU is used if there is one. Its results differ from those of a processor in
@@ -7,18 +7,21 @@ rounding.
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import nn
-from torch.nn import functional
 
 from airpass.core.randomness import Purpose, stream
-from airpass.core.types import Single
-from airpass.learning.data.base import Bytes, Dataset
+from airpass.core.types import Mask, Single
+from airpass.learning.data.base import CLASSIFICATION, Bytes, Dataset
 from airpass.learning.data.partition import Indices, Samples
+from airpass.learning.losses import Objective, default_loss
+from airpass.learning.optimisers import LocalOptimiser
 
-CHUNK = 1000  # images evaluated at a time
+CHUNK = 1000  # samples evaluated at a time
 
 
 @dataclass(frozen=True)
@@ -29,18 +32,20 @@ class LocalWork:
     epochs: int | None
     batch: int
     learning_rate: float
+    optimiser: str = "sgd"
+    momentum: float = 0.0
 
 
 @dataclass(frozen=True)
 class EvaluationSet:
-    """Images on which a model is evaluated: indices of test images, and of training images."""
+    """Samples on which a model is evaluated: indices of test samples, and of training samples."""
 
     tests: Indices
     probe: Indices
 
     @property
     def test_chunks(self) -> int:
-        """Number of chunks of test images. Chunks of training images follow."""
+        """Number of chunks of test samples. Chunks of training samples follow."""
         return -(-self.tests.size // CHUNK)
 
     @property
@@ -52,18 +57,18 @@ class EvaluationSet:
 def evaluation_set(
     dataset: Dataset, samples: Samples, test_images: int | None, probe_images: int, seed: int
 ) -> EvaluationSet:
-    """Choose the images for evaluation.
+    """Choose the samples for evaluation.
 
     Parameters
     ----------
     dataset
         The data set.
     samples
-        Indices of training images, per device.
+        Indices of training samples, per device.
     test_images
-        Number of test images, evenly spaced; None for all.
+        Number of test samples, evenly spaced; None for all.
     probe_images
-        Number of training images, drawn from those of all devices. The loss on them estimates
+        Number of training samples, drawn from those of all devices. The loss on them estimates
         F(w) = sum_k |D_k|/D F_k(w), eq. (1).
     seed
         Seed of the draw.
@@ -71,16 +76,16 @@ def evaluation_set(
     Returns
     -------
     EvaluationSet
-        Indices of the images.
+        Indices of the samples.
     """
     held = np.concatenate(samples)
     rng = stream(seed, Purpose.PARTITION, 1)
     probe = np.sort(rng.choice(held, min(probe_images, held.size), replace=False))
-    return EvaluationSet(evenly_spaced(dataset.y_test.size, test_images), probe)
+    return EvaluationSet(evenly_spaced(len(dataset.y_test), test_images), probe)
 
 
 def evenly_spaced(count: int, wanted: int | None) -> Indices:
-    """Indices of `wanted` out of `count` images, evenly spaced; all of them for None.
+    """Indices of `wanted` out of `count` samples, evenly spaced; all of them for None.
 
     The first half of MNIST's test set is easier than the second, so a prefix would be biased.
     """
@@ -103,6 +108,19 @@ class Images:
         return standard.permute(0, 3, 1, 2)
 
 
+def inputs(samples: NDArray[Any], dataset: Dataset, device: torch.device) -> Images | torch.Tensor:
+    """Samples as a network sees them, by index."""
+    if dataset.images:
+        return Images(samples, dataset, device)
+    return torch.from_numpy(np.ascontiguousarray(samples)).to(device)
+
+
+def targets(values: NDArray[Any], task: str, device: torch.device) -> torch.Tensor:
+    """Targets as a loss sees them."""
+    kind = np.int64 if task == CLASSIFICATION else np.float32
+    return torch.from_numpy(np.asarray(values).astype(kind)).to(device)
+
+
 def computing_device() -> torch.device:
     """Device used by PyTorch."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -118,16 +136,28 @@ def gpu_names() -> tuple[str, ...]:
 class FlatModel:
     """A model whose floating-point state is read and written as one vector.
 
-    That is its parameters and, with batch normalisation, the running statistics.
+    That is its parameters and, with batch normalisation, the running statistics. Parameters that do not
+    require gradients are not part of it.
     """
 
     def __init__(self, model: nn.Module) -> None:
         self.model = model
-        self.parameters: list[torch.Tensor] = list(model.parameters())
-        named = {name: v for name, v in model.state_dict().items() if v.is_floating_point()}
+        self.parameters: list[torch.Tensor] = [value for value in model.parameters() if value.requires_grad]
+        given = dict(model.named_parameters(remove_duplicate=False))
+        named = {
+            name: value
+            for name, value in model.state_dict().items()
+            if value.is_floating_point() and (name not in given or given[name].requires_grad)
+        }
         self.state = list(named.values())
         self._variances = [value for name, value in named.items() if name.endswith("running_var")]
         self.sizes = [value.numel() for value in self.state]
+        self._trained = [name in given for name in named]
+
+    @property
+    def weights(self) -> Mask:
+        """Entries of the vector that are parameters; the others are running statistics."""
+        return np.repeat(self._trained, self.sizes)
 
     def read(self) -> Single:
         """The state as a vector."""
@@ -153,7 +183,9 @@ class Trainer:
         work: LocalWork,
         evaluation: EvaluationSet,
         seed: int,
+        objective: Objective | None = None,
     ) -> None:
+        self.objective = objective or Objective(default_loss(dataset.task), dataset.task)
         self.device = computing_device()
         self.flat = FlatModel(model.to(self.device))
         self.work = work
@@ -161,11 +193,10 @@ class Trainer:
         self.samples = samples
         self.test_chunks = evaluation.test_chunks
         self.probe = torch.from_numpy(evaluation.probe).to(self.device)
-        self.images = Images(dataset.x_train, dataset, self.device)
-        self.labels = torch.from_numpy(dataset.y_train.astype(np.int64)).to(self.device)
-        self.test_images = Images(dataset.x_test[evaluation.tests], dataset, self.device)
-        labels = dataset.y_test[evaluation.tests].astype(np.int64)
-        self.test_labels = torch.from_numpy(labels).to(self.device)
+        self.inputs = inputs(dataset.x_train, dataset, self.device)
+        self.targets = targets(dataset.y_train, dataset.task, self.device)
+        self.test_inputs = inputs(dataset.x_test[evaluation.tests], dataset, self.device)
+        self.test_targets = targets(dataset.y_test[evaluation.tests], dataset.task, self.device)
 
     def update(self, start: Single, round_number: int, device: int) -> tuple[Single, float]:
         """Local training of a device.
@@ -188,13 +219,13 @@ class Trainer:
         self.flat.write(start)
         model, parameters = self.flat.model, self.flat.parameters
         model.train()
+        work = self.work
+        optimiser = LocalOptimiser(work.optimiser, parameters, work.learning_rate, work.momentum)
         losses = []
         for batch in batches:
             chosen = torch.from_numpy(batch).to(self.device)
-            loss = functional.cross_entropy(model(self.images[chosen]), self.labels[chosen])
-            gradients = torch.autograd.grad(loss, parameters)
-            with torch.no_grad():
-                torch._foreach_add_(parameters, gradients, alpha=-self.work.learning_rate)
+            loss = self.objective.mean(model(self.inputs[chosen]), self.targets[chosen])
+            optimiser.step(torch.autograd.grad(loss, parameters, materialize_grads=True))
             losses.append(loss.detach())
         with torch.no_grad():
             change = self.flat.read() - start
@@ -208,22 +239,21 @@ class Trainer:
             torch.manual_seed(seed)
 
     @torch.no_grad()
-    def evaluate(self, state: Single, chunk: int) -> tuple[int, float]:
-        """Correct answers and summed loss on one chunk of the evaluation set."""
+    def evaluate(self, state: Single, chunk: int) -> tuple[float, float]:
+        """Correct answers, NaN without classes, and summed loss on one chunk of the evaluation set."""
         self.flat.write(state)
         self.flat.model.eval()
-        images, labels = self._chunk(chunk)
-        answers = self.flat.model(images)
-        loss = functional.cross_entropy(answers, labels, reduction="sum")
-        return int((answers.argmax(1) == labels).sum()), float(loss)
+        samples, truth = self._chunk(chunk)
+        outputs = self.flat.model(samples)
+        return self.objective.right(outputs, truth), self.objective.total(outputs, truth)
 
     def _chunk(self, chunk: int) -> tuple[torch.Tensor, torch.Tensor]:
         beyond = chunk - self.test_chunks
         if beyond < 0:
             here = slice(chunk * CHUNK, (chunk + 1) * CHUNK)
-            return self.test_images[here], self.test_labels[here]
+            return self.test_inputs[here], self.test_targets[here]
         chosen = self.probe[beyond * CHUNK : (beyond + 1) * CHUNK]
-        return self.images[chosen], self.labels[chosen]
+        return self.inputs[chosen], self.targets[chosen]
 
 
 def draw_batches(samples: Indices, work: LocalWork, rng: np.random.Generator) -> list[Indices]:

@@ -12,14 +12,15 @@ from airpass.aircomp import Link
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.references import is_reference
+from airpass.core.registry import Report, discard
 from airpass.designs.api import design
 from airpass.designs.base import DesignMethod
 from airpass.learning import FEDAVG
-from airpass.learning.data.base import DataSource
-from airpass.learning.data.partition import FederatedData
+from airpass.learning.data import Data
+from airpass.learning.data.partition import FederatedData, Split
 from airpass.learning.history import Runs, TrainingRun
 from airpass.learning.options import DATASET, TrainOptions
-from airpass.learning.training import federated, prepare, scheme_name, train
+from airpass.learning.training import check_model, federated, prepare, scheme_name, train
 from airpass.scenario import Scenario
 from airpass.selection.api import Draws, checked_stack, checked_weights, select_draws
 from airpass.selection.base import SelectionMethod
@@ -35,7 +36,7 @@ OnEnd = Callable[[Sequence[TrainingRun]], None]
 def compare(
     scenario: Scenario,
     schemes: Sequence[Scheme] | Mapping[str, Scheme],
-    dataset: str | DataSource | FederatedData = DATASET,
+    dataset: Data | FederatedData = DATASET,
     options: TrainOptions | None = None,
     seed: int | None = None,
     *,
@@ -46,6 +47,8 @@ def compare(
     on_start: OnStart | None = None,
     on_round: OnSchemeRound | None = None,
     on_end: OnEnd | None = None,
+    split: Split | None = None,
+    report: Report = discard,
 ) -> Runs:
     """Design and train several schemes.
 
@@ -69,6 +72,8 @@ def compare(
         Callback after every round, with the name of the scheme and the arguments of `train`'s callback.
     on_end
         Callback after every scheme, with all runs so far.
+    split, report
+        As for `prepare`.
 
     Returns
     -------
@@ -84,10 +89,12 @@ def compare(
     if len(chosen) != len(schemes):
         raise InvalidInput("scheme: a scheme is named twice")
     if isinstance(dataset, FederatedData):
+        if split is not None:
+            raise InvalidInput("split: the data are split already; give it to prepare")
         weighted, data = scenario.with_samples(dataset.counts), dataset
     else:
-        options = options.filled(dataset)  # fail before loading data
-        weighted, data = prepare(scenario, dataset, options, seed, data_dir)
+        weighted, data = prepare(scenario, dataset, options, seed, data_dir, split=split, report=report)
+    check_model(data, options, seed)  # before the designs, which may take long
 
     def link(scheme: DesignMethod | Link | None) -> Link | None:
         return design(weighted, scheme, seed=seed) if isinstance(scheme, DesignMethod) else scheme
@@ -106,7 +113,7 @@ def compare(
 def compare_channels(
     channels: Any,
     schemes: Sequence[str | SelectionMethod | type[SelectionMethod] | Callable[..., Any]],
-    dataset: str | DataSource | FederatedData = DATASET,
+    dataset: Data | FederatedData = DATASET,
     options: TrainOptions | None = None,
     seed: int = 0,
     *,
@@ -121,6 +128,8 @@ def compare_channels(
     on_start: OnStart | None = None,
     on_round: OnSchemeRound | None = None,
     on_end: OnEnd | None = None,
+    split: Split | None = None,
+    report: Report = discard,
 ) -> Runs:
     """Train over given channels, with several selection methods.
 
@@ -138,7 +147,7 @@ def compare_channels(
     blocks
         "held": the first draw in all rounds. "per-round": draw (r - 1) mod T in round r = 1, 2, ..., with a
         selection for each.
-    dataset, options, seed, workers, data_dir, folder, resume, on_start, on_round, on_end
+    dataset, options, seed, workers, data_dir, folder, resume, on_start, on_round, on_end, split, report
         As for `compare`.
 
     Returns
@@ -159,10 +168,12 @@ def compare_channels(
     devices = stack.shape[2]
     phi = None if weights is None else checked_weights(weights, devices)
     if isinstance(dataset, FederatedData):
+        if split is not None:
+            raise InvalidInput("split: the data are split already; give it to prepare")
         data = dataset
     else:
-        options = options.filled(dataset)  # fail before loading data
-        data = federated(dataset, devices, options, seed, data_dir)
+        data = federated(dataset, devices, options, seed, data_dir, split, report)
+    check_model(data, options, seed)
     if phi is None:
         counts = np.asarray(data.counts, dtype=np.float64)
         phi = counts / counts.sum()

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from math import isnan
+from typing import TYPE_CHECKING, Any
 
 from airpass.aircomp import Link
 from airpass.core.results import Result
@@ -10,17 +11,20 @@ from airpass.core.types import Single
 from airpass.designs.api import Design
 from airpass.scenario import Scenario
 
+if TYPE_CHECKING:
+    from torch import nn
+
 
 @dataclass(frozen=True)
 class Record:
     """One evaluated round. Errors and local loss are means over the rounds since the previous record."""
 
     round: int
-    test_accuracy: float
+    test_accuracy: float  # NaN for regression
     test_loss: float
     train_loss: float  # of the global model on samples of all devices, eq. (1)
     local_loss: float  # of the selected devices during local training; NaN if no device is selected
-    selected_count: int
+    selected_count: int  # in this round
     predicted_mse: float  # zero for ideal FedAvg; NaN if no device is selected
     measured_mse: float
     predicted_sdr_db: float  # of the mean errors; infinite for ideal FedAvg, NaN if no device is selected
@@ -57,6 +61,8 @@ class TrainingRun(Result):
         Whether all rounds are done.
     status
         "done", or where the run was interrupted.
+    model
+        The global model as a network; None if it is not known, as after reading a file.
     """
 
     scheme: str
@@ -70,6 +76,7 @@ class TrainingRun(Result):
     state: Single
     finished: bool
     status: str
+    model: "nn.Module | None" = None
 
     @property
     def design(self) -> Design | None:
@@ -78,10 +85,9 @@ class TrainingRun(Result):
 
     def __repr__(self) -> str:
         last = self.history[-1]
-        return (
-            f"TrainingRun({self.scheme} on {self.dataset}: {last.round} rounds, "
-            f"accuracy {100 * last.test_accuracy:.1f} %)"
-        )
+        accuracy = f"accuracy {100 * last.test_accuracy:.1f} %"
+        outcome = f"test loss {last.test_loss:.4g}" if isnan(last.test_accuracy) else accuracy
+        return f"TrainingRun({self.scheme} on {self.dataset}: {last.round} rounds, {outcome})"
 
 
 class Runs(list[TrainingRun], Result):

@@ -1,11 +1,14 @@
-"""The paper's two networks, and user-defined networks.
+"""The paper's two networks, two small ones for any data, and user-defined networks.
 
 The paper gives layers and filters. It does not give kernel sizes, padding, dropout rates and initialisation;
 they are 3 x 3, same padding, 2 x 2 max-pooling, 0.25, and PyTorch's defaults.
 """
 
+import copy
+import math
 from collections.abc import Callable
 from functools import partial
+from typing import Any, TypeAlias
 
 import torch
 from torch import nn
@@ -15,6 +18,8 @@ from airpass.core.errors import InvalidInput
 from airpass.core.references import is_reference, load_reference
 from airpass.learning.layers.conv_pool import ConvPoolReLU
 
+# A name; an object, whose weights are the initial ones; a class or function, called without arguments.
+Model: TypeAlias = str | nn.Module | Callable[[], nn.Module]
 DROPOUT = 0.25  # after each block of the CIFAR-10 network; not in the paper
 
 
@@ -61,47 +66,120 @@ def cifar_cnn(
     )
 
 
-MODELS: dict[str, Callable[..., nn.Module]] = {
-    "mnist-cnn": mnist_cnn,
-    "cifar-cnn": cifar_cnn,
-    "cifar-cnn-group": partial(cifar_cnn, normalisation="group"),
+def mlp(shape: tuple[int, ...], outputs: int, hidden: int = 64) -> nn.Module:
+    """One hidden layer, for samples of any shape; the default for data that are not images."""
+    return nn.Sequential(
+        nn.Flatten(), nn.Linear(math.prod(shape), hidden), nn.ReLU(), nn.Linear(hidden, outputs)
+    )
+
+
+def linear(shape: tuple[int, ...], outputs: int) -> nn.Module:
+    """A linear model, for samples of any shape."""
+    return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), outputs))
+
+
+def _for_images(name: str, network: Callable[..., nn.Module]) -> Callable[[tuple[int, ...], int], nn.Module]:
+    def make(shape: tuple[int, ...], outputs: int) -> nn.Module:
+        if len(shape) != 3:
+            raise InvalidInput(
+                f"model = {name!r}: is for images (channels, height, width), and the samples have shape "
+                f"{shape}; give mlp, linear or {REFERENCE}"
+            )
+        return network(shape[0], outputs, shape[1])
+
+    return make
+
+
+REFERENCE = "package.module:Name"  # also file.py:Name
+MODELS: dict[str, Callable[[tuple[int, ...], int], nn.Module]] = {  # of sample shape and number of outputs
+    "mnist-cnn": _for_images("mnist-cnn", mnist_cnn),
+    "cifar-cnn": _for_images("cifar-cnn", cifar_cnn),
+    "cifar-cnn-group": _for_images("cifar-cnn-group", partial(cifar_cnn, normalisation="group")),
+    "mlp": mlp,
+    "linear": linear,
 }
-REFERENCE = "package.module:callable"  # also file.py:callable
 
 
-def build(name: str, channels: int, classes: int, side: int, torch_seed: int) -> nn.Module:
+def build(model: Model, shape: tuple[int, ...], outputs: int, torch_seed: int) -> nn.Module:
     """Build a network.
 
     Parameters
     ----------
-    name
-        One of MODELS; or `package.module:callable` or `file.py:callable`, which is called without arguments.
-    channels, classes, side
-        Channels of an image, number of classes, and height of an image.
+    model
+        One of MODELS; `package.module:Name` or `file.py:Name`; an `nn.Module`, which is copied; or a class
+        or function, which is called without arguments.
+    shape
+        Shape of a sample; images have their channels first.
+    outputs
+        Number of outputs.
     torch_seed
-        Seed of the initial weights. PyTorch's random state is not changed.
+        Seed of the initial weights, except those of an object. PyTorch's random state is not changed.
 
     Returns
     -------
     nn.Module
         The network, with weights channels-last in memory.
     """
-    maker = partial(MODELS[name], channels, classes, side) if name in MODELS else _imported(name)
-    state = torch.random.get_rng_state()
-    torch.manual_seed(torch_seed)
-    try:
-        model = maker()
-    finally:
-        torch.random.set_rng_state(state)
-    if not isinstance(model, nn.Module):
-        raise InvalidInput(f"model = {name!r}: returns a {type(model).__name__}, not a torch.nn.Module")
-    return model.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
+    known = MODELS.get(model) if isinstance(model, str) else None
+    made = found(model) if known is None else partial(known, shape, outputs)
+    if isinstance(made, nn.Module):
+        network = copy.deepcopy(made)
+    else:
+        state = torch.random.get_rng_state()
+        torch.manual_seed(torch_seed)
+        try:
+            network = made()
+        except InvalidInput:
+            raise
+        except Exception as error:  # a user's class can raise any error
+            raise InvalidInput(
+                f"model = {described(model)}: cannot be built ({one_line(error)}); "
+                "it must be callable without arguments"
+            ) from None
+        finally:
+            torch.random.set_rng_state(state)
+    if not isinstance(network, nn.Module):
+        raise InvalidInput(
+            f"model = {described(model)}: returns a {type(network).__name__}, not a torch.nn.Module"
+        )
+    weights = list(network.parameters())
+    other = next((value.dtype for value in weights if value.dtype != torch.float32), None)
+    if other is not None:
+        raise InvalidInput(f"model = {described(model)}: has weights of {other}; convert it with .float()")
+    if not any(value.requires_grad for value in weights):
+        raise InvalidInput(f"model = {described(model)}: has no weights to train")
+    if any(value.dim() > 4 for value in weights):  # PyTorch has another memory format for them
+        return network
+    return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
 
 
-def _imported(name: str) -> Callable[[], nn.Module]:
-    if not is_reference(name):
-        checks.one_of("model", name, [*MODELS, REFERENCE])
-    maker = load_reference("model", name)
-    if not callable(maker):
-        raise InvalidInput(f"model = {name!r}: is not callable")
-    return maker  # type: ignore[no-any-return]
+def check_model(model: Any) -> None:
+    """Refuse what cannot be a model, without importing it."""
+    if isinstance(model, str) and not is_reference(model):
+        checks.one_of("model", model, [*MODELS, REFERENCE])
+    elif not (isinstance(model, str) or callable(model)):  # a module is callable
+        raise InvalidInput(f"model = {described(model)}: must be a torch.nn.Module, or make one when called")
+
+
+def found(model: Model) -> Any:
+    """What a user's argument names: a module, or a class or function that makes one."""
+    check_model(model)
+    if not isinstance(model, str):
+        return model
+    made = load_reference("model", model)
+    if not callable(made):
+        raise InvalidInput(f"model = {model!r}: must be a torch.nn.Module, or make one when called")
+    return made
+
+
+def described(thing: Any) -> str:
+    """A model or a loss in one line: its name, or the names of its module and class."""
+    if isinstance(thing, str):
+        return repr(thing)
+    named = thing if hasattr(thing, "__qualname__") else type(thing)
+    return f"{named.__module__}:{named.__qualname__}"
+
+
+def one_line(error: BaseException) -> str:
+    """Kind and message of an error."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"

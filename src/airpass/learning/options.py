@@ -1,18 +1,21 @@
 """Options of training, and their defaults from the data set."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from torch import nn
 
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import with_options
-from airpass.learning import models
+from airpass.learning import losses, models, optimisers
 from airpass.learning.aggregation import LinkOptions
-from airpass.learning.data import data_source
-from airpass.learning.data.base import DataSource
+from airpass.learning.data import Data, data_source
+from airpass.learning.data.base import Dataset
 from airpass.learning.data.partition import PartitionOptions
+from airpass.learning.optimisers import ServerOptions
 
 DATASET = "mnist-mini"  # default data set
 
@@ -25,14 +28,22 @@ class TrainOptions:
     local_steps: int = 3  # mini-batch steps J per round; P
     epochs: int | None = None  # passes over a device's data per round, instead of local_steps
     batch: int | None = None  # mini-batch size; None: that of the data set
-    learning_rate: float | None = None  # local learning rate; None: that of the data set
-    model: str | None = None  # network; None: that of the data set
+    learning_rate: float | None = None  # local learning rate; None: that of the data set, and 0.001 for adam
+    optimiser: str = "sgd"  # of the devices; "adam" starts anew in every round
+    momentum: float = 0.0  # of sgd; starts anew in every round
+    # Network: a name, file.py:Name, a class, a function, or an object (copied, with its weights).
+    # None: that of the data set, else "mlp"; data sets of images without one have no default.
+    model: str | nn.Module | Callable[[], nn.Module] | None = None
+    # "cross-entropy", "mse", file.py:Name, or a function of outputs and targets (mean over samples).
+    # None: cross-entropy for classes, mse for regression.
+    loss: str | Callable[..., Any] | None = None
     evaluate_every: int = 10  # rounds between evaluations
     test_images: int | None = None  # number of test images, evenly spaced; None: all
     probe_images: int = 5000  # training images on which the global training loss is evaluated
     redraw_every: int | None = None  # rounds between new draws of the devices; None: never
     partition: PartitionOptions = field(default_factory=PartitionOptions)
     link: LinkOptions = field(default_factory=LinkOptions)
+    server: ServerOptions = field(default_factory=ServerOptions)
 
     def __post_init__(self) -> None:
         for name in ("rounds", "local_steps", "evaluate_every", "probe_images"):
@@ -42,22 +53,61 @@ class TrainOptions:
                 checks.whole(name, getattr(self, name), 1)
         if self.learning_rate is not None:
             checks.positive("learning_rate", self.learning_rate)
+        checks.one_of("optimiser", self.optimiser, optimisers.LOCAL)
+        if checks.at_least("momentum", self.momentum, 0.0) >= 1.0:
+            raise InvalidInput(f"momentum = {self.momentum:g}: must be < 1")
+        if self.momentum and self.optimiser != "sgd":
+            raise InvalidInput(f"momentum = {self.momentum:g}: is an option of sgd; adam has its own")
+        if self.model is not None:
+            models.check_model(self.model)
+        if self.loss is not None:
+            losses.check_loss(self.loss)
 
-    def filled(self, dataset: str | DataSource) -> "TrainOptions":
-        """The options with the defaults of a data set in place of None."""
+    def filled(self, dataset: Data, loaded: Dataset | None = None) -> "TrainOptions":
+        """The options with the defaults of a data set in place of None.
+
+        Parameters
+        ----------
+        dataset
+            The data set.
+        loaded
+            Its data. Before they are known, None can remain for network, loss and partition.
+
+        Returns
+        -------
+        TrainOptions
+            The options.
+        """
         source = data_source(dataset)
-        model = self.model or source.model
-        if model is None:
+        rate = optimisers.ADAM_LEARNING_RATE if self.optimiser == "adam" else source.learning_rate
+        options = replace(
+            self,
+            batch=self.batch or source.batch,
+            learning_rate=self.learning_rate or rate,
+            model=source.model if self.model is None else self.model,
+            server=self.server.filled(),
+        )
+        if loaded is None:
+            return options
+        if options.model is None and loaded.images:
             raise InvalidInput(
                 f"model is missing: for {source.name} give one of {', '.join(models.MODELS)}, "
                 f"or {models.REFERENCE}"
             )
         return replace(
-            self,
-            batch=self.batch or source.batch,
-            learning_rate=self.learning_rate or source.learning_rate,
-            model=model,
+            options,
+            model="mlp" if options.model is None else options.model,
+            loss=losses.default_loss(loaded.task) if options.loss is None else options.loss,
+            partition=options.partition.filled(loaded),
         )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options as numbers and text. A model or a loss that is an object is named by its class."""
+        named = {
+            name: value if value is None or isinstance(value, str) else models.described(value)
+            for name, value in (("model", self.model), ("loss", self.loss))
+        }
+        return asdict(replace(self, model=None, loss=None)) | named
 
 
 def training_options(table: Mapping[str, Any]) -> tuple[str, TrainOptions, Path | None]:
@@ -71,7 +121,7 @@ def training_options(table: Mapping[str, Any]) -> tuple[str, TrainOptions, Path 
     Returns
     -------
     tuple of str, TrainOptions and Path or None
-        Data set, options with the defaults of the data set, and data directory.
+        Data set, options with those defaults that are known before the data, and data directory.
     """
     given = dict(table)
     dataset = str(given.pop("dataset", DATASET))

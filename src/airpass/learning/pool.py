@@ -14,9 +14,11 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
+from airpass.core.errors import InvalidInput
 from airpass.core.types import Real, Single
 from airpass.core.workers import follow_parent
 from airpass.learning.client import Trainer
+from airpass.learning.models import described, one_line
 from airpass.learning.shared import shared
 
 Make = Callable[[], Trainer]
@@ -44,7 +46,7 @@ def _update(round_number: int, tasks: Sequence[tuple[int, int]]) -> list[float]:
     return losses
 
 
-def _evaluate(chunks: Sequence[int]) -> list[tuple[int, float]]:
+def _evaluate(chunks: Sequence[int]) -> list[tuple[float, float]]:
     assert _worker_state is not None
     trainer, model, _ = _worker_state
     return [trainer.evaluate(model, chunk) for chunk in chunks]
@@ -58,6 +60,21 @@ def groups(tasks: Sequence[T], workers: int) -> list[Sequence[T]]:
         found.append(tasks[first : first + size])
         first += size
     return found
+
+
+def check_picklable(label: str, value: Any) -> None:
+    """Refuse what cannot be sent to worker processes. Classes and functions of a script can."""
+    if value is None or isinstance(value, str):
+        return
+    from loky.backend import reduction
+
+    try:
+        reduction.dumps(value)
+    except Exception as error:  # pickling can raise any error
+        raise InvalidInput(
+            f"{label} = {described(value)}: cannot be sent to worker processes ({one_line(error)}); "
+            "give a class or a function, or workers=1"
+        ) from None
 
 
 class Pool:
@@ -117,8 +134,8 @@ class Pool:
         losses = self._spread(partial(_update, round_number), list(enumerate(devices)))
         return np.asarray(self._updates[: len(devices)]), np.array(losses)
 
-    def evaluate(self, state: Single, chunks: int) -> list[tuple[int, float]]:
-        """Correct answers and summed loss, per chunk of the evaluation set."""
+    def evaluate(self, state: Single, chunks: int) -> list[tuple[float, float]]:
+        """Correct answers, NaN without classes, and summed loss, per chunk of the evaluation set."""
         if self._trainer is not None:
             return [self._trainer.evaluate(state, chunk) for chunk in range(chunks)]
         self._model[:] = state

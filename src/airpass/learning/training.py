@@ -14,28 +14,39 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
 from airpass.aircomp import Link, sdr_db
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
-from airpass.core.registry import discard, result_options
+from airpass.core.registry import Report, discard, result_options
 from airpass.core.threads import one_blas_thread, processors
-from airpass.core.types import Real
+from airpass.core.types import Real, Single
 from airpass.core.version import __version__
 from airpass.designs.api import Design, design
 from airpass.kernels.clock import now
-from airpass.learning import FEDAVG, models
+from airpass.learning import FEDAVG, losses, models
 from airpass.learning.aggregation import over_the_air, weighted_mean
 from airpass.learning.checkpoint import Saved, restore, save
-from airpass.learning.client import FlatModel, LocalWork, Trainer, computing_device, evaluation_set
-from airpass.learning.data import data_source
-from airpass.learning.data.base import Dataset, DataSource
-from airpass.learning.data.partition import FederatedData, Samples, partition
+from airpass.learning.client import (
+    FlatModel,
+    LocalWork,
+    Trainer,
+    computing_device,
+    evaluation_set,
+    inputs,
+    targets,
+)
+from airpass.learning.data import Data, data_source
+from airpass.learning.data.base import Dataset
+from airpass.learning.data.partition import FederatedData, Samples, Split, checked_split, partition
 from airpass.learning.history import Record, TrainingRun
+from airpass.learning.losses import Objective
+from airpass.learning.optimisers import Server
 from airpass.learning.options import DATASET, TrainOptions
-from airpass.learning.pool import Pool
+from airpass.learning.pool import Pool, check_picklable
 from airpass.scenario import Scenario
 from airpass.selection.api import Draws, checked_weights
 
@@ -44,10 +55,13 @@ OnRound = Callable[[int, Mapping[str, float]], None]
 
 def prepare(
     scenario: Scenario,
-    dataset: str | DataSource = DATASET,
+    dataset: Data = DATASET,
     options: TrainOptions | None = None,
     seed: int | None = None,
     data_dir: Path | None = None,
+    *,
+    split: Split | None = None,
+    report: Report = discard,
 ) -> tuple[Scenario, FederatedData]:
     """Load a data set, split it among the devices of a scenario, and set the weights accordingly.
 
@@ -56,36 +70,55 @@ def prepare(
     scenario
         The devices.
     dataset
-        Name, `FILE.npz`, `file.py:Name`, `package.module:Name`, or an object.
+        Name, `FILE.npz`, `file.py:Name`, `package.module:Name`, or an object such as `ArrayData`;
+        (x_train, y_train, x_test, y_test); or (train, test), two `torch.utils.data.Dataset` objects.
     options
-        Options of training; only `partition` matters here.
+        Options of training; only `partition` and `loss` matter here.
     seed
         Seed of the partition; the same as that of `train`. Default: that of the scenario's devices.
     data_dir
         Folder of downloaded data sets.
+    split
+        Indices of the training samples of each device, instead of `options.partition`.
+    report
+        Callback for messages about loading and downloading.
 
     Returns
     -------
     tuple of Scenario and FederatedData
         The scenario with |D_k| samples per device, and the data for `train`.
     """
+    devices = scenario.devices.count
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
-    data = federated(dataset, scenario.devices.count, options or TrainOptions(), seed, data_dir)
+    data = federated(dataset, devices, options or TrainOptions(), seed, data_dir, split, report)
     return scenario.with_samples(data.counts), data
 
 
 def federated(
-    dataset: str | DataSource, devices: int, options: TrainOptions, seed: int, data_dir: Path | None
+    dataset: Data,
+    devices: int,
+    options: TrainOptions,
+    seed: int,
+    data_dir: Path | None,
+    split: Split | None,
+    report: Report,
 ) -> FederatedData:
     """Load a data set and split it among a number of devices."""
     source = data_source(dataset)
-    loaded = source.load(data_dir, discard)
-    return FederatedData(source, loaded, partition(loaded.y_train, devices, options.partition, seed))
+    loaded = _with_targets(source.load(data_dir, report), options)
+    if split is not None:
+        return FederatedData(source, loaded, checked_split(split, len(loaded.y_train), devices))
+    return FederatedData(source, loaded, partition(loaded, devices, options.partition, seed))
+
+
+def _with_targets(data: Dataset, options: TrainOptions) -> Dataset:
+    """The data set with targets of the kind that the loss needs."""
+    return data.for_task(losses.task_of(options.loss) or data.task)
 
 
 def train(
     link: Link | Sequence[Link] | None,
-    dataset: str | DataSource | FederatedData = DATASET,
+    dataset: Data | FederatedData = DATASET,
     rounds: int | None = None,
     seed: int | None = None,
     *,
@@ -98,6 +131,8 @@ def train(
     resume: bool = False,
     on_round: OnRound | None = None,
     name: str | None = None,
+    split: Split | None = None,
+    report: Report = discard,
 ) -> TrainingRun:
     """Train a model by federated learning over a link.
 
@@ -109,7 +144,7 @@ def train(
         (r - 1) mod T. None: ideal FedAvg with the weights of `scenario`, or with `weights`. `prepare` gives
         a scenario whose weights match the data.
     dataset
-        Name, `FILE.npz`, `file.py:Name`, `package.module:Name`, an object, or the data from `prepare`.
+        As for `prepare`, or the data from `prepare`.
     rounds
         Communication rounds; replaces that of `options`.
     seed
@@ -134,6 +169,8 @@ def train(
         Callback after every round, with its number, and accuracy, loss, selected devices and MSE.
     name
         Name of the scheme in the result. Default: that of the method that found the link.
+    split, report
+        As for `prepare`.
 
     Returns
     -------
@@ -166,17 +203,24 @@ def train(
         phi = scenario.weights
     else:
         raise InvalidInput("scenario is missing: ideal FedAvg needs its weights, or weights")
-    if not isinstance(dataset, FederatedData):
-        options = options.filled(dataset)  # fail before loading data
-        dataset = federated(dataset, phi.size, options, seed, data_dir)
+    if isinstance(dataset, FederatedData):
+        if split is not None:
+            raise InvalidInput("split: the data are split already; give it to prepare")
+        dataset = replace(dataset, dataset=_with_targets(dataset.dataset, options))
+    else:
+        dataset = federated(dataset, phi.size, options, seed, data_dir, split, report)
     if len(dataset.samples) != phi.size:
         raise InvalidInput(f"dataset: is split among {len(dataset.samples)} devices; the link has {phi.size}")
-    ideal = None if weights is None else phi
-    run = _Run(links, scenario, ideal, dataset, options.filled(dataset.source), seed, checkpoint, name)
-    if resume:
-        run.restore()
     if workers is None:  # one process per GPU
         workers = min(processors(), phi.size) if computing_device().type == "cpu" else 1
+    options = options.filled(dataset.source, dataset.dataset)
+    if workers > 1:
+        check_picklable("model", options.model)
+        check_picklable("loss", options.loss)
+    ideal = None if weights is None else phi
+    run = _Run(links, scenario, ideal, dataset, options, seed, checkpoint, name)
+    if resume:
+        run.restore()
     if not run.done:
         run.go(workers, on_round or (lambda number, values: None))
     return run.result()
@@ -207,7 +251,7 @@ def make_trainer(dataset: Dataset, samples: Samples, options: TrainOptions, seed
     dataset
         The data set; for worker processes, in shared memory.
     samples
-        Indices of training images, per device.
+        Indices of training samples, per device.
     options
         Options of training, filled with the defaults of the data set.
     seed
@@ -220,15 +264,58 @@ def make_trainer(dataset: Dataset, samples: Samples, options: TrainOptions, seed
     """
     assert options.batch is not None
     assert options.learning_rate is not None
-    work = LocalWork(options.local_steps, options.epochs, options.batch, options.learning_rate)
+    work = LocalWork(
+        options.local_steps,
+        options.epochs,
+        options.batch,
+        options.learning_rate,
+        options.optimiser,
+        options.momentum,
+    )
     chosen = evaluation_set(dataset, samples, options.test_images, options.probe_images, seed)
-    return Trainer(dataset, samples, _model(dataset, options, seed), work, chosen, seed)
+    model, objective = _model(dataset, options, seed), _objective(dataset, options)
+    return Trainer(dataset, samples, model, work, chosen, seed, objective)
 
 
 def _model(data: Dataset, options: TrainOptions, seed: int) -> nn.Module:
     assert options.model is not None
     torch_seed = int(stream(seed, Purpose.INITIAL_WEIGHTS).integers(2**63))
-    return models.build(options.model, data.channels, data.classes, data.x_train.shape[1], torch_seed)
+    return models.build(options.model, data.sample_shape, data.outputs, torch_seed)
+
+
+def _objective(data: Dataset, options: TrainOptions) -> Objective:
+    return Objective.of(options.loss or losses.default_loss(data.task), data.task)
+
+
+def check_model(data: FederatedData, options: TrainOptions, seed: int) -> None:
+    """Refuse a model or a loss that does not fit the data.
+
+    Parameters
+    ----------
+    data
+        The data from `prepare`.
+    options
+        Options of training.
+    seed
+        Seed of the initial weights.
+    """
+    fitting = replace(data, dataset=_with_targets(data.dataset, options))
+    options = options.filled(data.source, fitting.dataset)
+    _check_fit(_model(fitting.dataset, options, seed), fitting, options)
+
+
+def _check_fit(model: nn.Module, data: FederatedData, options: TrainOptions) -> None:
+    """Try the model on two samples."""
+    few = np.concatenate(data.samples)[:2]
+    here = torch.device("cpu")
+    losses.check_fit(
+        model,
+        models.described(options.model),
+        data.dataset,
+        _objective(data.dataset, options),
+        inputs(data.dataset.x_train[few], data.dataset, here)[:],
+        targets(data.dataset.y_train[few], data.dataset.task, here),
+    )
 
 
 class _Run:
@@ -256,9 +343,10 @@ class _Run:
         self.evaluation = evaluation_set(
             data.dataset, data.samples, options.test_images, options.probe_images, seed
         )
-        flat = FlatModel(_model(data.dataset, options, seed))
-        self.state = flat.read()
-        self.sizes = flat.sizes
+        self.flat = FlatModel(_model(data.dataset, options, seed))
+        self.state = self.flat.read()
+        self.server = Server.start(options.server, self.flat.weights)
+        _check_fit(self.flat.model, data, options)
         self.round = 0
         self.history: list[Record] = []
         # Per round since the last record: loss, predicted and measured error, signal power, largest power.
@@ -268,11 +356,12 @@ class _Run:
         self.status = "done"
         # A run can only be resumed with the same values.
         self.config = {
-            **asdict(options),
+            **options.to_dict(),
             "seed": seed,
             "scheme": name or scheme_name(self.link),
             "dataset": data.source.name,
             "data_sha256": data.digest,
+            "model_sha256": _start_digest(options.model, self.state),
             "scenario_sha256": "" if scenario is None else _digest(scenario.to_dict()),
             "design_sha256": blocks_digest(links),
         }
@@ -338,7 +427,7 @@ class _Run:
             else:
                 sent = over_the_air(
                     updates,
-                    self.sizes,
+                    self.flat.sizes,
                     link,
                     self.options.link,
                     stream(self.seed, Purpose.NOISE, self.round),
@@ -346,7 +435,7 @@ class _Run:
                 )
                 change, predicted, measured = sent.update, sent.predicted_mse, sent.measured_mse
                 largest = float(sent.power.max())
-        self.state = self.state + change
+        self.state, self.server = self.server.step(self.state, change)
         loss, signal = float(weights @ losses / weights.sum()), float(np.sum(weights**2))
         self.since.append((loss, predicted, measured, signal, largest))
 
@@ -413,14 +502,16 @@ class _Run:
     def _save(self) -> None:
         if self.checkpoint is not None:
             rows = [asdict(record) for record in self.history]
-            save(self.checkpoint, Saved(self.config, self.round, self.seconds, rows, self.state))
+            moments = self.server.moments
+            save(self.checkpoint, Saved(self.config, self.round, self.seconds, rows, self.state, moments))
 
     def restore(self) -> None:
         """Continue from the checkpoint, if it exists."""
         if self.checkpoint is None or not self.checkpoint.exists():
             return
-        saved = restore(self.checkpoint, self.config, self.state.size)
+        saved = restore(self.checkpoint, self.config, self.state.size, self.server.moments.shape)
         self.state = saved.state
+        self.server = replace(self.server, moments=saved.moments)
         self.seconds = saved.seconds
         self.history = [Record(**record) for record in saved.history]
         if self.options.redraw_every is not None:
@@ -434,6 +525,7 @@ class _Run:
         self.round = saved.round
 
     def result(self) -> TrainingRun:
+        self.flat.write(self.state)
         return TrainingRun(
             scheme=str(self.config["scheme"]),
             dataset=self.data.source.name,
@@ -446,11 +538,17 @@ class _Run:
             state=self.state,
             finished=self.done,
             status=self.status,
+            model=self.flat.model.eval(),
         )
 
 
 def _digest(data: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def _start_digest(model: Any, state: Single) -> str:
+    """Fingerprint of the initial weights of a user's model, whose name does not say what it is."""
+    return "" if isinstance(model, str) and model in models.MODELS else hashlib.sha256(state.data).hexdigest()
 
 
 def scheme_name(link: Link | None) -> str:

@@ -1,7 +1,8 @@
 """The samples of each device. Their number |D_k| sets the device's weight."""
 
 import hashlib
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -11,25 +12,41 @@ from numpy.typing import NDArray
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
-from airpass.learning.data.base import PARTS, Dataset, DataSource
+from airpass.learning.data.base import CLASSIFICATION, COLUMN, PARTS, Dataset, DataSource
 
 Indices: TypeAlias = NDArray[np.int64]
 Samples: TypeAlias = tuple[Indices, ...]  # per device
-KINDS = ("classes", "iid", "dirichlet")
+Split: TypeAlias = Sequence[Any]  # sample indices, per device, as users give them
+KINDS = ("classes", "iid", "dirichlet", "column")
+CLASSES_PER_DEVICE = 3  # P
 
 
 @dataclass(frozen=True)
 class PartitionOptions:
     """How samples are split among devices. P: from section VI-A of the paper."""
 
-    kind: str = "classes"  # "classes": a few classes per device, P; "iid"; "dirichlet"
-    classes_per_device: int = 3  # P
+    # "classes": a few classes per device, P; "iid"; "dirichlet"; "column": by the data's own device_train.
+    # None: "column" if the data have one, else "classes", and "iid" for regression.
+    kind: str | None = None
+    classes_per_device: int | None = None  # None: 3, P; all if the data has fewer
     concentration: float = 0.5  # of "dirichlet": small is uneven, large is even; not in the paper
 
     def __post_init__(self) -> None:
-        checks.one_of("partition", self.kind, KINDS)
-        checks.whole("classes_per_device", self.classes_per_device, 1)
+        if self.kind is not None:
+            checks.one_of("partition", self.kind, KINDS)
+        if self.classes_per_device is not None:
+            checks.whole("classes_per_device", self.classes_per_device, 1)
         checks.positive("concentration", self.concentration)
+
+    def filled(self, data: Dataset) -> "PartitionOptions":
+        """The options with the defaults for a data set in place of None."""
+        classes = np.unique(data.y_train).size if data.task == CLASSIFICATION else 0
+        kind = self.kind or ("column" if data.device_train is not None else "classes" if classes else "iid")
+        return replace(
+            self,
+            kind=kind,
+            classes_per_device=self.classes_per_device or min(CLASSES_PER_DEVICE, classes or 1),
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -41,9 +58,9 @@ class FederatedData:
     source
         Source of the data set, with its default network, mini-batch size and learning rate.
     dataset
-        Images and labels.
+        Samples and targets.
     samples
-        Indices of training images, per device.
+        Indices of training samples, per device.
     """
 
     source: DataSource
@@ -59,6 +76,8 @@ class FederatedData:
     def digest(self) -> str:
         """Fingerprint of the data and of their partition."""
         digest = hashlib.sha256("".join(self.dataset.sums[part] for part in PARTS).encode())
+        if not self.dataset.images:
+            digest.update(str([getattr(self.dataset, part).shape for part in PARTS]).encode())
         for share in self.samples:
             digest.update(hashlib.sha256(share.data).digest())
         return digest.hexdigest()
@@ -67,13 +86,13 @@ class FederatedData:
         return f"FederatedData({self.dataset.name}: {sum(self.counts)} samples, {len(self.samples)} devices)"
 
 
-def partition(labels: NDArray[Any], devices: int, options: PartitionOptions, seed: int) -> Samples:
-    """Split the training images among the devices.
+def partition(data: Dataset, devices: int, options: PartitionOptions, seed: int) -> Samples:
+    """Split the training samples among the devices.
 
     Parameters
     ----------
-    labels
-        Class numbers of the images.
+    data
+        The data set.
     devices
         Number of devices K.
     options
@@ -86,21 +105,84 @@ def partition(labels: NDArray[Any], devices: int, options: PartitionOptions, see
     Samples
         Sample indices, per device. No sample is assigned to two devices.
     """
+    options = options.filled(data)
+    if options.kind == "column":
+        return _by_column(data, devices)
+    if options.kind != "iid" and data.task != CLASSIFICATION:
+        raise InvalidInput(
+            f"partition = {options.kind!r}: needs classes, and the targets are floats; "
+            "use iid or column, or give a split"
+        )
     rng = stream(seed, Purpose.PARTITION)
-    split = {"classes": _by_classes, "iid": _iid, "dirichlet": _dirichlet}[options.kind]
-    shares = split(labels, devices, options, rng)
+    split = {"classes": _by_classes, "iid": _iid, "dirichlet": _dirichlet}[str(options.kind)]
+    shares = split(data.y_train, devices, options, rng)
     empty = [k for k, share in enumerate(shares) if share.size == 0]
     if empty:
         raise InvalidInput(
-            f"devices = {devices}: device {empty[0]} gets none of {labels.size} samples; use fewer devices"
+            f"devices = {devices}: device {empty[0]} gets none of {len(data.y_train)} samples; "
+            "use fewer devices"
         )
     return tuple(np.sort(share) for share in shares)
+
+
+def checked_split(split: Split, count: int, devices: int) -> Samples:
+    """A split of the user's own.
+
+    Parameters
+    ----------
+    split
+        Indices of training samples, per device.
+    count
+        Number of training samples.
+    devices
+        Number of devices K.
+
+    Returns
+    -------
+    Samples
+        Sample indices, per device, sorted. Samples may be left out.
+    """
+    if len(split) != devices:
+        raise InvalidInput(f"split: has {len(split)} lists of samples; there are {devices} devices")
+    shares = []
+    owner = np.full(count, -1)
+    for k, given in enumerate(split):
+        share = np.asarray(given)
+        if share.ndim != 1 or share.size == 0 or share.dtype.kind not in "iu":
+            raise InvalidInput(f"split[{k}]: must be a list of sample numbers, at least one")
+        if share.min() < 0 or share.max() >= count:
+            raise InvalidInput(
+                f"split[{k}]: has samples from {share.min()} to {share.max()}: must be from 0 to {count - 1}"
+            )
+        share = np.sort(share.astype(np.int64))
+        if np.unique(share).size != share.size:
+            raise InvalidInput(f"split[{k}]: has sample {share[:-1][np.diff(share) == 0][0]} twice")
+        if (owner[share] >= 0).any():
+            both = share[owner[share] >= 0][0]
+            raise InvalidInput(f"split[{k}]: has sample {both}, which split[{owner[both]}] has too")
+        owner[share] = k
+        shares.append(share)
+    return tuple(shares)
+
+
+def _by_column(data: Dataset, devices: int) -> Samples:
+    if data.device_train is None:
+        raise InvalidInput(
+            f"partition = 'column': {data.name} has no {COLUMN}, the device of each training sample"
+        )
+    numbers = np.unique(data.device_train)
+    if not np.array_equal(numbers, np.arange(devices)):
+        raise InvalidInput(
+            f"devices = {devices}: {COLUMN} of {data.name} holds {numbers.size} device numbers, "
+            f"from {numbers[0]} to {numbers[-1]}; must hold every number from 0 to {devices - 1}"
+        )
+    return tuple(np.flatnonzero(data.device_train == k) for k in range(devices))
 
 
 def _iid(
     labels: NDArray[Any], devices: int, options: PartitionOptions, rng: np.random.Generator
 ) -> list[Indices]:
-    return list(np.array_split(rng.permutation(labels.size), devices))
+    return list(np.array_split(rng.permutation(len(labels)), devices))
 
 
 def _by_classes(
@@ -108,6 +190,7 @@ def _by_classes(
 ) -> list[Indices]:
     """Each device draws its classes. The samples of a class are split evenly among its holders."""
     classes = np.unique(labels)
+    assert options.classes_per_device is not None
     if options.classes_per_device > classes.size:
         raise InvalidInput(
             f"classes_per_device = {options.classes_per_device}: the data has {classes.size} classes"
