@@ -110,7 +110,7 @@ class Scenario:
             device_z=self.devices.z_m,
             gain=self.devices.gain,
             waveguide_y=self.receiver.waveguide_y,
-            height=self.receiver.heights,
+            height=np.array(self.receiver.height_m),
             feed=self.receiver.feed_x,
             side=self.receiver.feed_side,
             wavelength=self.radio.wavelength_m,
