@@ -17,6 +17,7 @@ before the sine and cosine are computed.
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -34,8 +35,9 @@ class Field(NamedTuple):
     amplitude: Real  # xi gamma_k/sqrt(N), shape (K,)
     turns_per_m: float  # 1/lambda
     refractive_index: float  # i_ref
-    feed: Real  # f_m, shape (M,)
-    side: Real  # 1 if waveguide m extends to the right of its feed, -1 to the left, 0 to both sides
+    # f_m, and 1 if waveguide m extends to the right of its feed, -1 to the left, 0 to both sides; shape
+    # (2, M). One array, because calls count references to every array.
+    feed: Real
 
 
 @inlined
@@ -89,7 +91,7 @@ def element(
 ) -> None:
     """`response` of every device to one antenna, into `distance`, `term_re` and `term_im`."""
     offset_square = field.offset_square[waveguide]
-    guide = guide_length(position, field.feed[waveguide], field.side[waveguide])
+    guide = guide_length(position, field.feed[0, waveguide], field.feed[1, waveguide])
     for k in range(field.device_x.size):
         distance[k], term_re[k], term_im[k] = response(
             position,
@@ -139,7 +141,7 @@ def _derivative(layout: Real, field: Field) -> Complex:
     for m in range(waveguides):
         for n in range(antennas):
             element(layout[m, n], m, field, distance, term_re, term_im)
-            rate = field.refractive_index * guide_slope(layout[m, n], field.feed[m], field.side[m])
+            rate = field.refractive_index * guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
             for k in range(count):
                 slope_re, slope_im = response_slope(
                     layout[m, n], field.device_x[k], distance[k], field.turns_per_m, rate
@@ -162,23 +164,32 @@ class PassUplink:
     path_gain: float  # xi
     device_z: Real | float = 0.0  # z_k, shape (K,) or one number
     feed: Real | float = 0.0  # f_m, shape (M,) or one number
-    side: Real | float = 1.0  # see `Field.side`
+    side: Real | float = 1.0  # of the feed to which a waveguide extends; see `Field.feed`
+
+    @cached_property
+    def _offset_square(self) -> Real:
+        dy = self.device_y - self.waveguide_y[:, None]
+        dz = np.atleast_1d(self.height)[:, None] - self.device_z
+        offset_square: Real = dy**2 + dz**2
+        return offset_square
+
+    @cached_property
+    def _feed(self) -> Real:
+        shape = self.waveguide_y.shape
+        return np.stack([np.broadcast_to(self.feed, shape), np.broadcast_to(self.side, shape)])
 
     def field(self, antennas: int, devices: Mask | None = None) -> Field:
         """Arguments of the kernels for `antennas` on each waveguide, for all or some devices."""
         chosen = slice(None) if devices is None else devices
-        dy = self.device_y - self.waveguide_y[:, None]
-        dz = np.atleast_1d(self.height)[:, None] - self.device_z
-        shape = self.waveguide_y.shape
+        offset_square = self._offset_square
         return Field(
             # Copied, because Numba compiles a separate version for read-only arrays.
             device_x=self.device_x[chosen].copy(),
-            offset_square=np.ascontiguousarray((dy**2 + dz**2)[:, chosen]),
+            offset_square=offset_square if devices is None else offset_square.compress(devices, axis=1),
             amplitude=self.path_gain * self.gain[chosen] / np.sqrt(antennas),
             turns_per_m=1.0 / self.wavelength,
             refractive_index=self.refractive_index,
-            feed=np.broadcast_to(self.feed, shape).copy(),
-            side=np.broadcast_to(self.side, shape).copy(),
+            feed=self._feed,
         )
 
     def channels(self, layout: Real) -> Complex:

@@ -61,7 +61,7 @@ def response_row(
     x = field.device_x[device]
     offset_square = field.offset_square[waveguide, device]
     amplitude = scale * field.amplitude[device]
-    feed, side = field.feed[waveguide], field.side[waveguide]
+    feed, side = field.feed[0, waveguide], field.feed[1, waveguide]
     for p in range(out_re.size):
         place = (first + p) * step
         guide = guide_length(place, feed, side)

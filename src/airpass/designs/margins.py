@@ -26,7 +26,8 @@ def margins(scenario: Scenario, tolerance_mm: float, confidence: float) -> Real:
     power = np.empty_like(turn)
     for m, length in enumerate(receiver.lengths):
         places = np.linspace(0.0, length, AVERAGED_PLACES)[:, None]
-        sides = np.where(places >= field.feed[m], 1.0, -1.0) if field.side[m] == 0.0 else field.side[m]
+        feed, side = field.feed[:, m]
+        sides = np.where(places >= feed, 1.0, -1.0) if side == 0.0 else side
         dx = places - field.device_x
         distance = np.sqrt(dx**2 + field.offset_square[m])
         turn[m] = np.mean((dx / distance + field.refractive_index * sides) ** 2, axis=0)

@@ -110,7 +110,7 @@ def layout_gradient(
             re = workspace.term_re[m, n]
             im = workspace.term_im[m, n]
             distance = workspace.distance[m, n]
-            rate = field.refractive_index * guide_slope(layout[m, n], field.feed[m], field.side[m])
+            rate = field.refractive_index * guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
             for k in range(re.size):
                 slope_re, slope_im = response_slope(
                     layout[m, n], field.device_x[k], distance[k], field.turns_per_m, rate
