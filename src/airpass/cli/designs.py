@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airpass.cli.options import (
+    all_option,
     check_outputs,
     figure_option,
     json_option,
@@ -70,6 +71,7 @@ SET_VERDICTS = {
     help="Make the design tolerate the position errors of --tolerance-mm.",
 )
 @option_option
+@all_option
 @json_option
 @figure_option
 def design(
@@ -85,6 +87,7 @@ def design(
     draws: int | None,
     robust: bool,
     changes: Sequence[str],
+    every: bool,
     json_path: str | None,
     figure_path: Path | None,
 ) -> None:
@@ -94,6 +97,8 @@ def design(
     gives a file; the shorthand options and --set change single values of either.
     """
     check_outputs(json_path, figure_path)
+    if method is not None and (selection is not None or geometry is not None):
+        raise InvalidInput("--method cannot be combined with --selection or --geometry")
     errors = _errors(tolerance_mm, channel_error, draws, robust)
     from airpass.designs.api import design as run
     from airpass.designs.api import design_method
@@ -133,7 +138,7 @@ def design(
 
         save(draw_design(result), figure_path)
     if json_path != "-":
-        print_design(result)
+        print_design(result, every)
         if measured is not None:
             print_tolerance(measured)
 
@@ -209,6 +214,7 @@ def _with_flags(
     help="Also check whether one beam can serve all of these devices.",
 )
 @option_option
+@all_option
 @json_option
 @figure_option
 def select(
@@ -225,6 +231,7 @@ def select(
     certify: bool,
     check_set: str | None,
     changes: Sequence[str],
+    every: bool,
     json_path: str | None,
     figure_path: Path | None,
 ) -> None:
@@ -278,7 +285,7 @@ def select(
 
         save(draw_selection(result), figure_path)
     if json_path != "-":
-        print_selection(result, bound)
+        print_selection(result, bound, every)
         if checked is not None:
             console().print(f"\nset {check_set}: {SET_VERDICTS[checked.verdict]}", highlight=False)
 
