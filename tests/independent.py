@@ -15,14 +15,20 @@ def pass_channel(document: Document, k: int, m: int) -> complex:
     """g_{k,m} of eq. (10), term by term."""
     receiver, radio, devices = (document["scenario"][part] for part in ("receiver", "radio", "devices"))
     kappa = 2 * math.pi / radio["wavelength_m"]
+    y = receiver["waveguide_y_m"][m] if "waveguide_y_m" in receiver else m * receiver["spacing_m"]
+    length, height, feed = (
+        value[m] if isinstance(value, list) else value
+        for value in (receiver["length_m"], receiver["height_m"], receiver["feed"])
+    )
+    start = {"left": 0.0, "right": length, "centre": length / 2}[feed]
     total = 0j
     for position in document["layout_m"][m]:
         distance = math.sqrt(
             (devices["x_m"][k] - position) ** 2
-            + (devices["y_m"][k] - m * receiver["spacing_m"]) ** 2
-            + receiver["height_m"] ** 2
+            + (devices["y_m"][k] - y) ** 2
+            + (devices["z_m"][k] - height) ** 2
         )
-        phase = kappa * (distance + radio["refractive_index"] * position)
+        phase = kappa * (distance + radio["refractive_index"] * abs(position - start))
         total += cmath.exp(-1j * phase) / (math.sqrt(receiver["antennas"]) * distance)
     return complex(radio["path_gain"] * devices["gain"][k] * total)
 
@@ -31,7 +37,7 @@ def array_channel(document: Document, k: int, i: int) -> complex:
     """Free-space channel of device k to antenna i of a co-located array."""
     radio, devices = document["scenario"]["radio"], document["scenario"]["devices"]
     x, y, z = document["array_m"][i]
-    distance = math.dist((x, y, z), (devices["x_m"][k], devices["y_m"][k], 0.0))
+    distance = math.dist((x, y, z), (devices["x_m"][k], devices["y_m"][k], devices["z_m"][k]))
     phase = 2 * math.pi / radio["wavelength_m"] * distance
     return complex(radio["path_gain"] * devices["gain"][k] * cmath.exp(-1j * phase) / distance)
 

@@ -21,7 +21,9 @@ def test_the_papers_values() -> None:
         "spacing_m": 2.0,
         "height_m": 4.0,
         "min_gap_m": 0.95,
+        "feed": "left",
     }
+    assert scenario.to_dict()["devices"]["z_m"] == [0.0] * 10
     assert scenario.to_dict()["radio"] == {
         "snr_db": 10.0,
         "mse_threshold": 0.03,

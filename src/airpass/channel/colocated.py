@@ -60,7 +60,7 @@ def plane_array(centre: Real, antennas: int, spacing: float, plane: str) -> Real
 
 @dataclass(frozen=True, eq=False)
 class ColocatedArray:
-    """Antennas at fixed points, devices on the floor. Lengths in metres."""
+    """Antennas at fixed points. Lengths in metres."""
 
     positions: Real  # [x, y, z] of every antenna, shape (antennas, 3)
     device_x: Real  # x_k, shape (K,)
@@ -68,6 +68,7 @@ class ColocatedArray:
     gain: Real  # gamma_k
     wavelength: float  # lambda
     path_gain: float  # xi
+    device_z: Real | float = 0.0  # z_k, shape (K,) or one number
 
     def channels(self) -> Complex:
         """G, shape (antennas, K)."""
@@ -75,7 +76,8 @@ class ColocatedArray:
         # results of array designs would change.
         dx = self.positions[:, 0:1] - self.device_x
         dy = self.positions[:, 1:2] - self.device_y
-        distance = np.sqrt(dx**2 + dy**2 + self.positions[:, 2:3] ** 2)
+        dz = self.positions[:, 2:3] - self.device_z
+        distance = np.sqrt(dx**2 + dy**2 + dz**2)
         turns = distance / self.wavelength
         phase = -2.0 * np.pi * (turns - np.rint(turns))
         result: Complex = self.path_gain * self.gain * np.exp(1j * phase) / distance

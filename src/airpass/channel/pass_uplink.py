@@ -1,16 +1,23 @@
 """The pinching-antenna uplink: channels of every device to every waveguide, eqs. (9)-(12),
 and their derivatives with respect to every antenna position, eqs. (63)-(68).
 
-    D_{k,m}(l)  = sqrt((x_k - l)^2 + (y_k - y_m)^2 + a^2)                            (9)
-    g_{k,m,n}   = xi gamma_k exp(-j kappa (D + i_ref l)) / (sqrt(N) D)              (64)
+    D_{k,m}(l)  = sqrt((x_k - l)^2 + (y_k - y_m)^2 + (z_k - a_m)^2)                  (9)
+    g_{k,m,n}   = xi gamma_k exp(-j kappa (D + i_ref s_m(l))) / (sqrt(N) D)         (64)
     g_{k,m}     = sum_n g_{k,m,n}                                               (10, 63)
 
-The phase is in turns, (D + i_ref l)/lambda, because whole turns can be removed exactly
+s_m(l) is the distance along the waveguide from its feed at f_m: l if it is fed from the left, as in the
+paper (f_m = 0), L_m - l from the right (f_m = L_m), and |l - L_m/2| if it is fed in the centre. Only
+s_m depends on the feed, so that eq. (67) has i_ref ds_m/dl, with ds_m/dl = 1 right of the feed and -1 left
+of it. Exactly at a centre feed the channel has a kink, and the right-hand derivative is used. In the
+paper a_m = a and z_k = 0.
+
+The phase is in turns, (D + i_ref s)/lambda, because whole turns can be removed exactly
 before the sine and cosine are computed.
 """
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -24,36 +31,58 @@ class Field(NamedTuple):
     """Arguments of the channel kernels, except antenna positions. Arrays are contiguous along devices."""
 
     device_x: Real  # x_k, shape (K,)
-    offset_square: Real  # (y_k - y_m)^2 + a^2, shape (M, K)
+    offset_square: Real  # (y_k - y_m)^2 + (z_k - a_m)^2, shape (M, K)
     amplitude: Real  # xi gamma_k/sqrt(N), shape (K,)
     turns_per_m: float  # 1/lambda
     refractive_index: float  # i_ref
+    # f_m, and 1 if waveguide m extends to the right of its feed, -1 to the left, 0 to both sides; shape
+    # (2, M). One array, because calls count references to every array.
+    feed: Real
+
+
+@inlined
+def guide_length(position: float, feed: float, side: float) -> float:
+    """s_m(l): distance along the waveguide from its feed; beyond an end with the feed it is negative."""
+    return abs(position - feed) if side == 0.0 else side * (position - feed)
+
+
+@inlined
+def guide_slope(position: float, feed: float, side: float) -> float:
+    """ds_m/dl: 1 or -1; the right-hand derivative at a centre feed."""
+    return side if side != 0.0 else (1.0 if position >= feed else -1.0)
 
 
 @inlined
 def response(
     position: float,
+    guide: float,
     device_x: float,
     offset_square: float,
     amplitude: float,
     turns_per_m: float,
     refractive_index: float,
 ) -> tuple[float, float, float]:
-    """Distance D (eq. 9) of one device to an antenna at `position`, and Re and Im of g_{k,m,n} (eq. 64)."""
+    """Distance D (eq. 9) of one device to an antenna at `position`, and Re and Im of g_{k,m,n} (eq. 64).
+
+    `guide` is s_m(position).
+    """
     dx = position - device_x
     distance = math.sqrt(dx * dx + offset_square)
-    cosine, sine = cos_sin_turns(turns_per_m * (distance + refractive_index * position))
+    cosine, sine = cos_sin_turns(turns_per_m * (distance + refractive_index * guide))
     scale = amplitude / distance
     return distance, scale * cosine, -scale * sine
 
 
 @inlined
 def response_slope(
-    position: float, device_x: float, distance: float, turns_per_m: float, refractive_index: float
+    position: float, device_x: float, distance: float, turns_per_m: float, guide_rate: float
 ) -> tuple[float, float]:
-    """Re and Im of (dg/dl)/g for an antenna at `position`, eqs. (66), (67); `distance` is D."""
+    """Re and Im of (dg/dl)/g for an antenna at `position`, eqs. (66), (67).
+
+    `distance` is D, `guide_rate` is i_ref ds_m/dl.
+    """
     stretch = (position - device_x) / distance  # dD/dl
-    return -stretch / distance, -2.0 * np.pi * turns_per_m * (stretch + refractive_index)
+    return -stretch / distance, -2.0 * np.pi * turns_per_m * (stretch + guide_rate)
 
 
 @kernel
@@ -62,9 +91,11 @@ def element(
 ) -> None:
     """`response` of every device to one antenna, into `distance`, `term_re` and `term_im`."""
     offset_square = field.offset_square[waveguide]
+    guide = guide_length(position, field.feed[0, waveguide], field.feed[1, waveguide])
     for k in range(field.device_x.size):
         distance[k], term_re[k], term_im[k] = response(
             position,
+            guide,
             field.device_x[k],
             offset_square[k],
             field.amplitude[k],
@@ -110,9 +141,10 @@ def _derivative(layout: Real, field: Field) -> Complex:
     for m in range(waveguides):
         for n in range(antennas):
             element(layout[m, n], m, field, distance, term_re, term_im)
+            rate = field.refractive_index * guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
             for k in range(count):
                 slope_re, slope_im = response_slope(
-                    layout[m, n], field.device_x[k], distance[k], field.turns_per_m, field.refractive_index
+                    layout[m, n], field.device_x[k], distance[k], field.turns_per_m, rate
                 )
                 result[m, n, k] = complex(term_re[k], term_im[k]) * complex(slope_re, slope_im)
     return result
@@ -125,22 +157,39 @@ class PassUplink:
     device_x: Real  # x_k, shape (K,)
     device_y: Real  # y_k
     gain: Real  # gamma_k
-    waveguide_y: Real  # (m-1) d, shape (M,)
-    height: float  # a
+    waveguide_y: Real  # y_m, shape (M,)
+    height: Real | float  # a_m, shape (M,) or one number
     wavelength: float  # lambda
     refractive_index: float  # i_ref
     path_gain: float  # xi
+    device_z: Real | float = 0.0  # z_k, shape (K,) or one number
+    feed: Real | float = 0.0  # f_m, shape (M,) or one number
+    side: Real | float = 1.0  # of the feed to which a waveguide extends; see `Field.feed`
+
+    @cached_property
+    def _offset_square(self) -> Real:
+        dy = self.device_y - self.waveguide_y[:, None]
+        dz = np.atleast_1d(self.height)[:, None] - self.device_z
+        offset_square: Real = dy**2 + dz**2
+        return offset_square
+
+    @cached_property
+    def _feed(self) -> Real:
+        shape = self.waveguide_y.shape
+        return np.stack([np.broadcast_to(self.feed, shape), np.broadcast_to(self.side, shape)])
 
     def field(self, antennas: int, devices: Mask | None = None) -> Field:
         """Arguments of the kernels for `antennas` on each waveguide, for all or some devices."""
         chosen = slice(None) if devices is None else devices
+        offset_square = self._offset_square
         return Field(
             # Copied, because Numba compiles a separate version for read-only arrays.
             device_x=self.device_x[chosen].copy(),
-            offset_square=(self.device_y[chosen] - self.waveguide_y[:, None]) ** 2 + self.height**2,
+            offset_square=offset_square if devices is None else offset_square.compress(devices, axis=1),
             amplitude=self.path_gain * self.gain[chosen] / np.sqrt(antennas),
             turns_per_m=1.0 / self.wavelength,
             refractive_index=self.refractive_index,
+            feed=self._feed,
         )
 
     def channels(self, layout: Real) -> Complex:

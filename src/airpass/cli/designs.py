@@ -8,6 +8,7 @@ import click
 
 from airpass.cli.channels import channels_options
 from airpass.cli.options import (
+    all_option,
     check_outputs,
     figure_option,
     json_option,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     help="Make the design tolerate the position errors of --tolerance-mm.",
 )
 @option_option
+@all_option
 @json_option
 @figure_option
 def design(
@@ -85,6 +87,7 @@ def design(
     draws: int | None,
     robust: bool,
     changes: Sequence[str],
+    every: bool,
     json_path: str | None,
     figure_path: Path | None,
 ) -> None:
@@ -94,6 +97,8 @@ def design(
     gives a file; the shorthand options and --set change single values of either.
     """
     check_outputs(json_path, figure_path)
+    if method is not None and (selection is not None or geometry is not None):
+        raise InvalidInput("--method cannot be combined with --selection or --geometry")
     errors = _errors(tolerance_mm, channel_error, draws, robust)
     from airpass.designs.api import design as run
     from airpass.designs.api import design_method
@@ -133,7 +138,7 @@ def design(
 
         save(draw_design(result), figure_path)
     if json_path != "-":
-        print_design(result)
+        print_design(result, every)
         if measured is not None:
             print_tolerance(measured)
 
@@ -196,6 +201,7 @@ def _with_flags(
     help="Also check whether one beam can serve all of these devices.",
 )
 @option_option
+@all_option
 @json_option
 @figure_option
 def select(
@@ -210,6 +216,7 @@ def select(
     certify: bool,
     check_set: str | None,
     changes: Sequence[str],
+    every: bool,
     json_path: str | None,
     figure_path: Path | None,
 ) -> None:
@@ -276,9 +283,9 @@ def select(
     if many:
         bounds = [one.bound.at_most for one in found if one.bound is not None]
         verdicts = [one.checked.verdict for one in found if one.checked is not None]
-        print_draws([one.selection for one in found], bounds, verdicts)
+        print_draws([one.selection for one in found], bounds, verdicts, every)
         return
-    print_selection(found[0].selection, found[0].bound)
+    print_selection(found[0].selection, found[0].bound, every)
     if found[0].checked is not None and suspects is not None:
         print_set(suspects, found[0].checked.verdict)
 

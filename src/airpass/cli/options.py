@@ -23,6 +23,9 @@ figure_option = click.option(
     type=click.Path(path_type=Path),
     help="Draw the result to a .png, .pdf or .svg file.",
 )
+all_option = click.option(
+    "--all", "every", is_flag=True, help="Print every device, not only the 20 strongest."
+)
 option_option = click.option(
     "--option",
     "changes",

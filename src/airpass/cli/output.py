@@ -1,13 +1,17 @@
 """Output of commands: tables, progress on stderr, JSON."""
 
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
+
+from airpass.cli.root import is_quiet
 
 if TYPE_CHECKING:
     from airpass.aircomp import Link
@@ -16,9 +20,12 @@ if TYPE_CHECKING:
     from airpass.learning.history import TrainingRun
     from airpass.selection.api import Selection
     from airpass.selection.certificate import Certificate
+    from airpass.study.trial import Trial
 
 SHOWN_COMPILE_S = 0.05  # shorter compile times are not printed
-DEVICE_ROWS = 60  # longer tables are cut on the terminal; the JSON has all rows
+MOST_ROWS = 20  # longer tables are cut, unless all rows are asked for; the JSON has all
+FIRST_LINE_S = 0.5  # before the first line of progress in a log
+LINE_EVERY_S = 30.0  # between further ones
 
 SET_VERDICTS = {
     "feasible": "feasible (a beam was found)",
@@ -28,86 +35,221 @@ SET_VERDICTS = {
 
 
 def console() -> Any:
-    """Standard output with tables and bold."""
+    """Standard output with tables and bold; nothing is printed with `--quiet`."""
     from rich.console import Console
 
-    return Console(highlight=False)
+    return Console(highlight=False, quiet=is_quiet())
+
+
+def note(text: str) -> None:
+    """Print a line on stderr, unless the command is quiet."""
+    if not is_quiet():
+        click.echo(f"airpass: {text}", err=True)
+
+
+class Display(Protocol):
+    """Where progress is shown."""
+
+    def add(self, task: str, total: int | None) -> None:
+        """Begin a task of `total` steps, or of an unknown number."""
+
+    def show(self, task: str, text: str, done: int | None = None) -> None:
+        """Show the state of a task, with the number of steps done."""
+
+    def notice(self, text: str) -> None:
+        """Show a message that must not wait."""
+
+
+class Silence:
+    """Progress is not shown."""
+
+    def add(self, task: str, total: int | None) -> None:
+        """Do nothing."""
+
+    def show(self, task: str, text: str, done: int | None = None) -> None:
+        """Do nothing."""
+
+    def notice(self, text: str) -> None:
+        """Do nothing."""
+
+
+class Bars:
+    """A spinner or a bar per task, on a terminal."""
+
+    def __init__(self, progress: Any) -> None:
+        self._progress = progress
+        self._tasks: dict[str, Any] = {}
+
+    def add(self, task: str, total: int | None) -> None:
+        """Add a bar."""
+        self._tasks[task] = self._progress.add_task(task, total=total, text="")
+
+    def show(self, task: str, text: str, done: int | None = None) -> None:
+        """Update a bar and the text beside it."""
+        self._progress.update(self._tasks[task], text=text, **({} if done is None else {"completed": done}))
+
+    def notice(self, text: str) -> None:
+        """Show the text beside the last bar."""
+        self._progress.update(list(self._tasks.values())[-1], text=text)
+
+
+class Lines:
+    """A plain line now and then, for log files.
+
+    The first line comes after half a second, so that short commands and refusals print none. The next
+    come at most every half a minute, and only if there is something new.
+    """
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._totals: dict[str, int | None] = {}
+        self._text = ""
+        self._printed = ""
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def add(self, task: str, total: int | None) -> None:
+        """Remember the number of steps."""
+        self._totals[task] = total
+        self._text = f"{task}: started"
+
+    def show(self, task: str, text: str, done: int | None = None) -> None:
+        """Remember the text for the next line."""
+        count = "" if done is None else f"{done} of {self._totals[task]}, "
+        self._text = f"{task}: {count}{text}"
+
+    def notice(self, text: str) -> None:
+        """Print a line at once."""
+        self._print(text)
+
+    def close(self, failed: bool) -> None:
+        """Print the last line, if there was a first."""
+        self._done.set()
+        self._thread.join()
+        if self._printed and not failed:
+            if self._text != self._printed:
+                self._print(self._text)
+            self._print(f"done in {time.monotonic() - self._began:.0f} s")
+
+    def _run(self) -> None:
+        pause = FIRST_LINE_S
+        while not self._done.wait(pause):
+            text = self._text
+            if text != self._printed:
+                self._printed = text
+                self._print(text)
+                pause = LINE_EVERY_S
+
+    def _print(self, text: str) -> None:
+        with suppress(OSError, ValueError):  # the reader of stderr may have ended
+            click.echo(f"airpass: {text}", err=True)
+
+
+@contextmanager
+def display(counted: bool) -> Iterator[Display]:
+    """Progress on stderr: bars on a terminal, else lines; nothing with `--quiet`.
+
+    Parameters
+    ----------
+    counted
+        Whether tasks have a number of steps. If not, a spinner is shown, and removed at the end.
+    """
+    if is_quiet():
+        yield Silence()
+        return
+    from rich import progress as rich
+    from rich.console import Console
+
+    screen = Console(stderr=True)
+    if not screen.is_terminal:
+        lines = Lines()
+        failed = True
+        try:
+            yield lines
+            failed = False
+        finally:
+            lines.close(failed)
+        return
+    text = rich.TextColumn("{task.fields[text]}")
+    if counted:
+        name = rich.TextColumn("{task.description:<16}")
+        columns = [name, rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn()]
+        columns += [rich.TimeRemainingColumn(), text]
+    else:
+        columns = [rich.SpinnerColumn(), rich.TextColumn("{task.description}"), text]
+        columns += [rich.TimeElapsedColumn()]
+    with rich.Progress(*columns, console=screen, transient=not counted) as bars:
+        yield Bars(bars)
 
 
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[str], None]]:
-    """Spinner with elapsed time on stderr; disabled if stderr is not a terminal."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    screen = Console(stderr=True)
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        TimeElapsedColumn(),
-        console=screen,
-        transient=True,
-        disable=not screen.is_terminal,
-    ) as bar:
-        task = bar.add_task(f"{label} (the first run compiles kernels for about half a minute)")
-        yield lambda text: bar.update(task, description=f"{label}: {text}")
+    """Progress of one task without a number of steps; yields a callback for messages."""
+    with display(counted=False) as shown:
+        shown.add(label, None)
+        shown.show(label, "the first run compiles kernels for about half a minute")
+        yield lambda text: shown.show(label, text)
 
 
 class TrainingBars:
-    """A progress bar per scheme."""
+    """Progress of every scheme."""
 
-    def __init__(self, progress: Any, rounds: int) -> None:
-        self._progress = progress
+    def __init__(self, shown: Display, rounds: int) -> None:
+        self._display = shown
         self._rounds = rounds
-        self._bars: dict[str, Any] = {}
-        self._loading: Any = None
-        self._said = ""
+        self._loading = False
 
     def report(self, text: str) -> None:
-        """Show a message about loading; without a terminal, a line for each kind of message."""
-        if self._progress.disable:
-            label = text.partition(":")[0]
-            if label != self._said:
-                click.echo(f"airpass: {text}", err=True)
-            self._said = label
-            return
-        if self._loading is None:
-            self._loading = self._progress.add_task("data", total=None, note="")
-        self._progress.update(self._loading, note=text)
+        """Show a message about loading."""
+        if not self._loading:
+            self._display.add("data", None)
+            self._loading = True
+        self._display.show("data", text)
 
     def start(self, scheme: str) -> None:
-        """Add a bar."""
-        if self._loading is not None:
-            self._progress.remove_task(self._loading)
-            self._loading = None
-        self._bars[scheme] = self._progress.add_task(scheme, total=self._rounds, note="")
+        """Begin a scheme."""
+        self._display.add(scheme, self._rounds)
 
     def show(self, scheme: str, done: int, values: Mapping[str, float]) -> None:
-        """Advance a bar. Accuracy is that of the last evaluation, loss and MSE those of the last round."""
+        """Show a round. Accuracy is that of the last evaluation, loss and MSE those of the last round."""
         accuracy = "" if isnan(values["accuracy"]) else f"accuracy {100 * values['accuracy']:.1f} %  "
-        note = (
+        text = (
             f"{accuracy}loss {values['loss']:.3f}  selected {values['selected']:g}  MSE {values['mse']:.3g}"
         )
-        self._progress.update(self._bars[scheme], completed=done, note=note)
+        self._display.show(scheme, text, done)
 
 
 @contextmanager
 def training_bars(rounds: int) -> Iterator[TrainingBars]:
-    """A progress bar per scheme on stderr; none if stderr is not a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    """Progress of training, per scheme."""
+    with display(counted=True) as shown:
+        yield TrainingBars(shown, rounds)
 
-    screen = Console(stderr=True)
-    with Progress(
-        TextColumn("{task.description:<16}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=screen,
-        disable=not screen.is_terminal,
-    ) as bar:
-        yield TrainingBars(bar, rounds)
+
+class TrialBar:
+    """Progress over trials."""
+
+    def __init__(self, shown: Display, total: int) -> None:
+        self._display = shown
+        self._done = 0
+        shown.add("trials", total)
+
+    def advance(self, trial: "Trial") -> None:
+        """Count a finished trial."""
+        self._done += 1
+        self._display.show("trials", trial.name, self._done)
+
+    def notice(self, text: str) -> None:
+        """Show a message that must not wait."""
+        self._display.notice(text)
+
+
+@contextmanager
+def trial_bar(total: int) -> Iterator[TrialBar]:
+    """Progress of a study."""
+    with display(counted=True) as shown:
+        yield TrialBar(shown, total)
 
 
 def write_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
@@ -183,8 +325,8 @@ def flat(options: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
             yield f"{prefix}{name}", value
 
 
-def print_design(design: "Design") -> None:
-    """Summary, layout and devices of a design."""
+def print_design(design: "Design", every: bool = False) -> None:
+    """Summary, layout and devices of a design, all rows if `every`."""
     from rich.table import Table
 
     screen = console()
@@ -196,12 +338,18 @@ def print_design(design: "Design") -> None:
     _print_summary(screen, design)
     if design.layout is not None:
         table = Table("waveguide", "antenna positions, m", box=None, header_style="bold", pad_edge=False)
-        for m, positions in enumerate(design.layout):
+        shown = design.layout if every else design.layout[:MOST_ROWS]
+        for m, positions in enumerate(shown):
             table.add_row(str(m), " ".join(f"{value:6.3f}" for value in positions))
         screen.print(table)
+        if len(shown) < receiver.waveguides:
+            screen.print(f"... and {receiver.waveguides - len(shown)} more waveguides; see --all or --json")
         screen.print()
     devices = design.scenario.devices
-    _print_devices(screen, design, [("x, m", devices.x_m), ("y, m", devices.y_m)])
+    columns = [("x, m", devices.x_m), ("y, m", devices.y_m)]
+    if devices.z_m.any():
+        columns.append(("z, m", devices.z_m))
+    _print_devices(screen, design, columns, every)
 
 
 def print_tolerance(tolerance: "Tolerance") -> None:
@@ -232,13 +380,13 @@ def print_tolerance(tolerance: "Tolerance") -> None:
     screen.print(table)
 
 
-def print_selection(selection: "Selection", certificate: "Certificate | None") -> None:
-    """Summary and devices of a selection."""
+def print_selection(selection: "Selection", certificate: "Certificate | None", every: bool = False) -> None:
+    """Summary and devices of a selection, all rows if `every`."""
     screen = console()
     chains, count = selection.channels.shape
     screen.print(f"[bold]{selection.method.name}[/]  {chains} receive chains, {count} devices")
     _print_summary(screen, selection, certificate)
-    _print_devices(screen, selection, [])
+    _print_devices(screen, selection, [], every)
 
 
 def print_set(devices: Sequence[int], verdict: str) -> None:
@@ -246,7 +394,9 @@ def print_set(devices: Sequence[int], verdict: str) -> None:
     console().print(f"\nset {','.join(map(str, devices))}: {SET_VERDICTS[verdict]}", highlight=False)
 
 
-def print_draws(selections: Sequence["Selection"], bounds: Sequence[int], verdicts: Sequence[str]) -> None:
+def print_draws(
+    selections: Sequence["Selection"], bounds: Sequence[int], verdicts: Sequence[str], every: bool
+) -> None:
     """A summary of the selections for a stack of draws, and a row for each."""
     from statistics import mean
 
@@ -264,7 +414,7 @@ def print_draws(selections: Sequence["Selection"], bounds: Sequence[int], verdic
     more = [*(["at most"] if bounds else []), *(["set"] if verdicts else [])]
     for name in ("draw", "selected", *more, "weakest score", "MSE", "SDR", "seconds"):
         table.add_column(name, justify="right")
-    for t, selection in enumerate(selections[:DEVICE_ROWS]):
+    for t, selection in enumerate(selections if every else selections[:MOST_ROWS]):
         known = bool(selection.selected_count) and selection.mse_threshold is not None
         table.add_row(
             str(t),
@@ -277,8 +427,8 @@ def print_draws(selections: Sequence["Selection"], bounds: Sequence[int], verdic
             f"{selection.seconds:.3g}",
         )
     screen.print(table)
-    if len(selections) > DEVICE_ROWS:
-        screen.print(f"... and {len(selections) - DEVICE_ROWS} more rows; see --json")
+    if len(selections) > MOST_ROWS and not every:
+        screen.print(f"... and {len(selections) - MOST_ROWS} more rows; use --all or --json")
 
 
 def _print_summary(
@@ -303,14 +453,19 @@ def _print_summary(
     screen.print()
 
 
-def _print_devices(screen: Any, selection: "Link", columns: list[tuple[str, Any]]) -> None:
+def _print_devices(screen: Any, selection: "Link", columns: list[tuple[str, Any]], every: bool) -> None:
+    """Devices in order; if there are too many, only the strongest, which are the selected ones first."""
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ["device", *(name for name, _ in columns), "weight φ", "score z", "|b|²", "selected"]:
         table.add_column(name, justify="right")
     power = abs(selection.transmit) ** 2
-    for k in range(min(selection.scores.size, DEVICE_ROWS)):
+    count = selection.scores.size
+    rows = list(range(count))
+    if count > MOST_ROWS and not every:
+        rows = (-selection.scores).argsort(kind="stable")[:MOST_ROWS].tolist()
+    for k in rows:
         chosen = bool(selection.selected[k])
         table.add_row(
             str(k),
@@ -321,5 +476,8 @@ def _print_devices(screen: Any, selection: "Link", columns: list[tuple[str, Any]
             "yes" if chosen else "-",
         )
     screen.print(table)
-    if selection.scores.size > DEVICE_ROWS:
-        screen.print(f"... and {selection.scores.size - DEVICE_ROWS} more rows; see --json")
+    if len(rows) < count:
+        screen.print(
+            f"... the strongest {len(rows)} of {count} devices; --all prints all, --json writes all",
+            soft_wrap=True,
+        )

@@ -2,8 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from airpass.cli.options import json_option
-from airpass.cli.output import console, write_json
+from airpass.cli.output import console, note, trial_bar, write_json
 from airpass.cli.root import cli
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
@@ -82,8 +81,10 @@ def reproduce(
         trials = [trial for figure in chosen for trial in figure.trials(scale)]
         where = executor(workers, dask, trials)
         announce(chosen, scale)
-        with progress(len(trials)) as on_done:
-            outcomes, rows = study.reproduce(chosen, scale, folder, where, command_line(), on_done, out)
+        with trial_bar(len(trials)) as bar:
+            outcomes, rows = study.reproduce(
+                chosen, scale, folder, where(bar.notice), command_line(), bar.advance, out
+            )
         failed = failures(outcomes.values())
         for name, outcome in outcomes.items() if json_path != "-" else ():
             console().print(
@@ -122,8 +123,8 @@ def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, j
     study = load(path)
     target = out or Path("runs") / study.name
     where = executor(workers, dask, study.trials)
-    with progress(len(study.trials)) as on_done:
-        outcome, table = run_sweep(study, target, where, command_line(), on_done)
+    with trial_bar(len(study.trials)) as bar:
+        outcome, table = run_sweep(study, target, where(bar.notice), command_line(), bar.advance)
     failed = failures([outcome])
     heads, cells = table
     write_json(json_path, lambda: {"table": [heads, *cells], "failed": failed, "folder": str(target)})
@@ -145,15 +146,18 @@ def _chosen(names: Sequence[str], known: dict[str, "PaperFigure"]) -> list["Pape
     return [figure for name, figure in known.items() if "all" in names or name in names]
 
 
-def executor(workers: int | None, dask: str | None, trials: Sequence["Trial"]) -> "Executor":
-    """Where trials run. For local processes, data sets are downloaded first."""
+def executor(
+    workers: int | None, dask: str | None, trials: Sequence["Trial"]
+) -> Callable[[Callable[[str], None]], "Executor"]:
+    """Where trials run, given a callback for messages. Data sets of local processes are downloaded first."""
     from airpass.core.threads import processors
     from airpass.study.runner import DaskCluster, LocalProcesses
 
     if dask is not None:
         if workers is not None:
             raise InvalidInput("--workers cannot be combined with --dask")
-        return DaskCluster(dask)
+        cluster = DaskCluster(dask)
+        return cluster.with_notice
     if workers is not None:
         checks.whole("workers", workers, 1)
     gpus: tuple[str, ...] = ()
@@ -162,7 +166,8 @@ def executor(workers: int | None, dask: str | None, trials: Sequence["Trial"]) -
 
         fetch_data(trials)
         gpus = gpu_names()
-    return LocalProcesses(workers or len(gpus) or processors(), gpus)
+    local = LocalProcesses(workers or len(gpus) or processors(), gpus)
+    return lambda _: local
 
 
 def announce(figures: Sequence["PaperFigure"], scale: str) -> None:
@@ -170,11 +175,10 @@ def announce(figures: Sequence["PaperFigure"], scale: str) -> None:
     for figure in figures:
         trials = figure.trials(scale)
         gpu = "; faster with a GPU, if available" if trials[0].job == "train" else ""
-        click.echo(
-            f"airpass: {figure.name}: {len(trials)} trials, {figure.plan(scale).trials} declared per scheme "
+        note(
+            f"{figure.name}: {len(trials)} trials, {figure.plan(scale).trials} declared per scheme "
             f"and point, about {figure.duration[scale]} on two cores without stored rows"
-            f"{gpu if scale == 'paper' else ''}",
-            err=True,
+            f"{gpu if scale == 'paper' else ''}"
         )
 
 
@@ -190,10 +194,7 @@ def fetch_data(trials: Sequence["Trial"]) -> None:
         try:
             source = data_source(str(name or DATASET))
             if isinstance(source, Download):
-                source.fetch(
-                    None if folder is None else Path(folder),
-                    lambda text: click.echo(f"airpass: {text}", err=True),
-                )
+                source.fetch(None if folder is None else Path(folder), note)
         except InvalidInput as error:
             click.echo(f"airpass: {error}", err=True)
 
@@ -201,29 +202,6 @@ def fetch_data(trials: Sequence["Trial"]) -> None:
 def command_line() -> str:
     """The command line, without the path of the program."""
     return " ".join(["airpass", *sys.argv[1:]]) if os.path.basename(sys.argv[0]) == "airpass" else "airpass"
-
-
-@contextmanager
-def progress(total: int) -> Iterator[Callable[["Trial"], None]]:
-    """A progress bar over trials on stderr, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    screen = Console(stderr=True)
-    with Progress(
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
-        console=screen,
-        disable=not screen.is_terminal,
-    ) as bar:
-        task = bar.add_task("trials", total=total)
-
-        def on_done(trial: "Trial") -> None:
-            bar.update(task, advance=1, description=trial.name)
-
-        yield on_done
 
 
 def failures(outcomes: Iterable["Outcome"]) -> dict[str, str]:

@@ -67,20 +67,27 @@ class Design(Link):
     def __repr__(self) -> str:
         return f"Design({self.method.name}: {self._outcome()})"
 
-    def receive_gain(self, x_m: Real, y_m: Real) -> Real:
-        """|m^H g(x, y)|^2 of devices of unit gain at points on the floor.
+    def receive_gain(self, x_m: Real, y_m: Real, z_m: Real | float = 0.0) -> Real:
+        """|m^H g(x, y, z)|^2 of devices of unit gain at given points.
 
         Parameters
         ----------
         x_m, y_m
             Coordinates of the points in metres, shape (points,).
+        z_m
+            Their heights, shape (points,) or one number; on the floor by default.
 
         Returns
         -------
         Real
             Receive gain, shape (points,).
         """
-        there: dict[str, Any] = {"device_x": x_m, "device_y": y_m, "gain": np.ones(x_m.size)}
+        there: dict[str, Any] = {
+            "device_x": x_m,
+            "device_y": y_m,
+            "device_z": z_m,
+            "gain": np.ones(x_m.size),
+        }
         if self.layout is not None:
             channels = replace(self.scenario.uplink, **there).channels(self.layout)
         else:

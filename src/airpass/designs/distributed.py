@@ -30,8 +30,8 @@ class DistributedMn(ArrayDesign):
     def positions(self, scenario: Scenario) -> Real:
         """The antennas of the uniform layout."""
         layout, receiver = scenario.uniform_layout(), scenario.receiver
-        y = np.repeat(receiver.waveguide_y, receiver.antennas)
-        return np.column_stack([layout.ravel(), y, np.full(layout.size, receiver.height_m)])
+        y, z = (np.repeat(values, receiver.antennas) for values in (receiver.waveguide_y, receiver.heights))
+        return np.column_stack([layout.ravel(), y, z])
 
 
 @dataclass(frozen=True)

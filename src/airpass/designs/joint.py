@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.channel.pass_uplink import Field, element, response
+from airpass.channel.pass_uplink import Field, element, guide_length, response
 from airpass.core.types import Complex, Index, Real, Single
 from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import fma, fma_single
@@ -61,9 +61,12 @@ def response_row(
     x = field.device_x[device]
     offset_square = field.offset_square[waveguide, device]
     amplitude = scale * field.amplitude[device]
+    feed, side = field.feed[0, waveguide], field.feed[1, waveguide]
     for p in range(out_re.size):
+        place = (first + p) * step
+        guide = guide_length(place, feed, side)
         _, re, im = response(
-            (first + p) * step, x, offset_square, amplitude, field.turns_per_m, field.refractive_index
+            place, guide, x, offset_square, amplitude, field.turns_per_m, field.refractive_index
         )
         out_re[p] = np.float32(re)
         out_im[p] = np.float32(im)

@@ -14,7 +14,7 @@ def margins(scenario: Scenario, tolerance_mm: float, confidence: float) -> Real:
     """Required scores, per device, so that they stay above one under position errors.
 
     Normal errors of standard deviation s rotate the terms a_i of u = sum_i a_i by normal angles of
-    standard deviation sigma = s kappa (dD/dl + i_ref). The sum has mean exp(-sigma^2/2) u and
+    standard deviation sigma = s kappa (dD/dl + i_ref ds_m/dl). The sum has mean exp(-sigma^2/2) u and
     variance (1 - exp(-sigma^2)) sum_i |a_i|^2, half of it along u. Beam and layout are not known
     yet, so the squares are averaged along the waveguides with equal beam weights.
     """
@@ -25,9 +25,12 @@ def margins(scenario: Scenario, tolerance_mm: float, confidence: float) -> Real:
     turn = np.empty((receiver.waveguides, field.device_x.size))
     power = np.empty_like(turn)
     for m, length in enumerate(receiver.lengths):
-        dx = np.linspace(0.0, length, AVERAGED_PLACES)[:, None] - field.device_x
+        places = np.linspace(0.0, length, AVERAGED_PLACES)[:, None]
+        feed, side = field.feed[:, m]
+        sides = np.where(places >= feed, 1.0, -1.0) if side == 0.0 else side
+        dx = places - field.device_x
         distance = np.sqrt(dx**2 + field.offset_square[m])
-        turn[m] = np.mean((dx / distance + field.refractive_index) ** 2, axis=0)
+        turn[m] = np.mean((dx / distance + field.refractive_index * sides) ** 2, axis=0)
         power[m] = receiver.antennas * np.mean((field.amplitude / distance) ** 2, axis=0)
     error = 1e-3 * tolerance_mm * 2.0 * np.pi / uplink.wavelength
     variance = np.minimum(error**2 * turn.mean(axis=0), 50.0)
@@ -52,7 +55,7 @@ def exact_margins(
     scale = np.sqrt(scenario.budget) / scenario.weights
     terms = np.conj(beam)[:, None, None] * scale * antenna_terms
     whole = terms.sum(axis=(0, 1))
-    angle_per_m = (scenario.uplink.derivative(layout) / antenna_terms).imag  # -kappa (dD/dl + i_ref)
+    angle_per_m = (scenario.uplink.derivative(layout) / antenna_terms).imag  # -kappa (dD/dl + i_ref ds_m/dl)
     kept = np.exp(-((1e-3 * tolerance_mm * angle_per_m) ** 2))
     shrunk = np.abs((np.sqrt(kept) * terms).sum(axis=(0, 1)))
     twice_angle = (terms / whole) ** 2 / np.abs(terms / whole) ** 2

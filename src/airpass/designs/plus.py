@@ -41,6 +41,7 @@ from airpass.optim import projections
 from airpass.optim.objectives import Hill, Softmin
 from airpass.optim.ranking import rank
 from airpass.scenario import Scenario, Weighting
+from airpass.scenario.scenario import CLOSEST_M
 from airpass.selection.base import dominant_eigenvector
 from airpass.selection.hrmc_plus import HrmcPlus
 
@@ -88,7 +89,9 @@ class _Problem:
         longest = float(receiver.lengths.max())
         step = max(options.grid_wavelengths * scenario.radio.wavelength_m, longest / (MOST_POINTS - 1))
         points = int(longest / step) + 1
-        reference = float(np.max(scale * field.amplitude / np.sqrt(field.offset_square)))
+        # A device beyond the end of a waveguide may be in line with it.
+        nearest = np.sqrt(np.maximum(field.offset_square, CLOSEST_M**2))
+        reference = float(np.max(scale * field.amplitude / nearest))
         kept = 8 * receiver.waveguides * scale.size * points <= TABLE_BYTES
         table = np.empty((0, 0, 2, 0), np.float32)
         if kept:

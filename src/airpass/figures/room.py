@@ -11,6 +11,7 @@ from airpass.core.display import BLUE, VERMILLION, display_name
 from airpass.core.types import Real
 from airpass.designs.api import Design
 from airpass.figures.style import RC, new_figure
+from airpass.scenario import Receiver
 
 FLOOR_STEP_M = 0.05
 MOST_FLOOR_POINTS = 2000  # along either side
@@ -48,7 +49,7 @@ def _floor(design: Design) -> tuple[float, float, float, float]:
     return (
         min(0.0, float(devices.x_m.min())) - 1.0,
         max(float(receiver.lengths.max()), float(devices.x_m.max())) + 1.0,
-        min(0.0, float(devices.y_m.min())) - 1.0,
+        min(float(receiver.waveguide_y.min()), float(devices.y_m.min())) - 1.0,
         max(float(receiver.waveguide_y.max()), float(devices.y_m.max())) + 1.0,
     )
 
@@ -59,7 +60,8 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     step = max(FLOOR_STEP_M, (right - left) / MOST_FLOOR_POINTS, (top - bottom) / MOST_FLOOR_POINTS)
     x = np.arange(left, right, step)
     y = np.arange(bottom, top, step)
-    level = 10.0 * np.log10(np.maximum(floor_gain(design, x, y), 1e-300))
+    z = float(np.median(devices.z_m))
+    level = 10.0 * np.log10(np.maximum(floor_gain(design, x, y, z), 1e-300))
     peak = float(level.max())
     image = axes.imshow(
         level,
@@ -74,14 +76,9 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     )
     bar = figure.colorbar(image, cax=axes.inset_axes((1.01, 0.0, 0.012, 1.0)))
     bar.ax.set_ylim(peak - DECIBEL_SPAN, peak)
-    bar.set_label("receive gain |mᴴg(x, y)|², dB")
+    bar.set_label(f"receive gain |mᴴg(x, y)|²{f' at z = {z:g} m' if z else ''}, dB")
     if design.layout is not None:
-        for length, height, positions in zip(
-            receiver.lengths, receiver.waveguide_y, design.layout, strict=True
-        ):
-            axes.plot([0.0, length], [height, height], color="black", lw=0.8, zorder=2)
-            axes.plot(positions, np.full(positions.size, height), "|", color="black", ms=9, mew=1.8, zorder=3)
-        axes.plot([], [], "|", color="black", ms=9, mew=1.8, label="antenna on its waveguide")
+        _draw_waveguides(axes, receiver, design.layout)
     if design.array is not None:
         axes.plot(design.array[:, 0], design.array[:, 1], "|", color="black", ms=9, mew=1.0, label="antenna")
     chosen = design.selected
@@ -115,11 +112,31 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     axes.legend(
         loc="lower left",
         bbox_to_anchor=(-0.01, 1.0),
-        ncols=3,
+        ncols=4,
         handlelength=1.2,
         handletextpad=0.4,
         columnspacing=1.4,
     )
+
+
+def _draw_waveguides(axes: Axes, receiver: Receiver, layout: Real) -> None:
+    """Waveguides with their antennas and feeds, and their heights if these differ."""
+    across, heights = receiver.waveguide_y, receiver.heights
+    for length, y, positions in zip(receiver.lengths, across, layout, strict=True):
+        axes.plot([0.0, length], [y, y], color="black", lw=0.8, zorder=2)
+        axes.plot(positions, np.full(positions.size, y), "|", color="black", ms=9, mew=1.8, zorder=3)
+    for y in np.unique(across) if np.ptp(heights) > 0.0 else ():
+        axes.annotate(
+            f"height {', '.join(f'{height:g}' for height in np.unique(heights[across == y]))} m",
+            (0.0, y),
+            xytext=(7, 4),
+            textcoords="offset points",
+            fontsize=7.5,
+            zorder=5,
+            bbox={"boxstyle": "round,pad=0.12", "fc": "white", "ec": "none", "alpha": 0.8},
+        )
+    axes.plot([], [], "|", color="black", ms=9, mew=1.8, label="antenna on its waveguide")
+    axes.plot(receiver.feed_x, across, "s", mfc="white", mec="black", ms=5.5, mew=1.2, zorder=3, label="feed")
 
 
 def _label_devices(axes: Axes, design: Design, points_per_m: float) -> None:
@@ -198,7 +215,7 @@ def draw_scores(axes: Axes, selection: Link) -> None:
     axes.tick_params(axis="x", length=0)
 
 
-def floor_gain(design: Design, x: Real, y: Real) -> Real:
-    """|m^H g(x, y)|^2 of a device with unit gain at every point of a grid, shape (y, x)."""
+def floor_gain(design: Design, x: Real, y: Real, z: float = 0.0) -> Real:
+    """|m^H g(x, y)|^2 of a device with unit gain at every point of a grid at height z, shape (y, x)."""
     grid_x, grid_y = np.meshgrid(x, y)
-    return design.receive_gain(grid_x.ravel(), grid_y.ravel()).reshape(grid_x.shape)
+    return design.receive_gain(grid_x.ravel(), grid_y.ravel(), z).reshape(grid_x.shape)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.channel.pass_uplink import Field, element, response_slope
+from airpass.channel.pass_uplink import Field, element, guide_slope, response_slope
 from airpass.core import checks
 from airpass.core.types import Complex, Mask, Real
 from airpass.geometry.base import GeometryMethod, LayoutSearch, no_worse, weakest_gain
@@ -110,9 +110,10 @@ def layout_gradient(
             re = workspace.term_re[m, n]
             im = workspace.term_im[m, n]
             distance = workspace.distance[m, n]
+            rate = field.refractive_index * guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
             for k in range(re.size):
                 slope_re, slope_im = response_slope(
-                    layout[m, n], field.device_x[k], distance[k], field.turns_per_m, field.refractive_index
+                    layout[m, n], field.device_x[k], distance[k], field.turns_per_m, rate
                 )
                 # v = u_k^* m_m^*, p = v g, then Re(p g'/g)
                 v_re = workspace.gain_re[k] * x - workspace.gain_im[k] * y

@@ -1,6 +1,6 @@
 """Devices: positions, gains and sample counts, drawn at random or given."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -9,7 +9,8 @@ from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
 from airpass.core.types import Real
 
-LISTS = ("x_m", "y_m", "gain", "samples")  # one entry per device in each
+LISTS = ("x_m", "y_m", "gain", "samples")  # what devices that are not drawn must have
+COLUMNS = ("x_m", "y_m", "z_m", "gain", "samples")  # one entry per device in each
 MNIST_TRAINING_IMAGES = 60_000  # split evenly among K devices if no sample counts are given
 
 
@@ -22,6 +23,7 @@ class DeviceDraw:
     x_range_m: tuple[float, float] = (4.0, 40.0)  # section VI-A
     y_range_m: tuple[float, float] = (2.0, 10.0)  # section VI-A
     gain_range: tuple[float, float] = (0.8, 1.2)  # of gamma_k; section VI-A
+    z_m: float | tuple[float, ...] = 0.0  # z_k, one height or one per device; on the floor in the paper
 
     def __post_init__(self) -> None:
         checks.keep(
@@ -39,6 +41,16 @@ class DeviceDraw:
                 raise InvalidInput(f"{label} = [{low:g}, {high:g}]: low must not exceed high")
             checks.keep(self, **{name: (low, high)})
         checks.positive("devices.gain_range", self.gain_range[0])
+        if isinstance(self.z_m, tuple | list | np.ndarray):
+            if len(self.z_m) != self.count:
+                raise InvalidInput(
+                    f"devices.z_m has {len(self.z_m)} entries: must be one number, or a list with one "
+                    f"number per device ({self.count})"
+                )
+            heights = tuple(checks.number(f"devices.z_m[{k}]", value) for k, value in enumerate(self.z_m))
+            checks.keep(self, z_m=heights)
+        else:
+            checks.keep(self, z_m=checks.number("devices.z_m", self.z_m))
 
     def draw(self, *indices: int) -> "Devices":
         """Draw devices: uniform positions and gains, the samples of MNIST split evenly.
@@ -60,24 +72,29 @@ class DeviceDraw:
             y_m=rng.uniform(*self.y_range_m, self.count),
             gain=rng.uniform(*self.gain_range, self.count),
             samples=np.full(self.count, share),
+            z_m=np.array(self.z_m),
             drawn_from=self,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Devices:
-    """Positions on the floor, gains and sample counts."""
+    """Positions, gains and sample counts. All but `x_m` may be one number for all devices."""
 
     x_m: Real  # x_k, shape (K,)
     y_m: Real  # y_k
     gain: Real  # gamma_k > 0
     samples: Real  # |D_k| > 0
+    z_m: Real = field(default_factory=lambda: np.zeros(()))  # z_k
     drawn_from: DeviceDraw | None = None  # None if they were given
 
     def __post_init__(self) -> None:
-        for name in LISTS:
+        for name in COLUMNS:
             label = f"devices.{name}"
             given = getattr(self, name)
+            if np.ndim(given) == 0 and name != "x_m":
+                number = given.item() if isinstance(given, np.ndarray) else given
+                given = np.full(np.size(self.x_m), checks.number(label, number))
             try:
                 values = np.array(given, dtype=np.float64)
             except (TypeError, ValueError):
@@ -87,7 +104,7 @@ class Devices:
             if values.size != np.size(self.x_m):
                 raise InvalidInput(
                     f"{label} has {values.size} entries but devices.x_m has {np.size(self.x_m)}: "
-                    "all four lists must have one entry per device"
+                    "must be one number, or a list with one entry per device"
                 )
             for at in np.flatnonzero(~(np.abs(values) <= checks.LARGEST))[:1]:
                 checks.number(f"{label}[{at}]", float(values[at]))

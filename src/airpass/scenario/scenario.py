@@ -20,10 +20,12 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
 from airpass.core.types import Complex, Real
-from airpass.scenario.devices import LISTS, DeviceDraw, Devices
+from airpass.scenario.devices import COLUMNS, LISTS, DeviceDraw, Devices
 from airpass.scenario.radio import Radio
 from airpass.scenario.receiver import ROUNDING, Receiver
 from airpass.scenario.weights import Weighting
+
+CLOSEST_M = 1e-6  # smallest distance of a device to a waveguide
 
 T = TypeVar("T")
 
@@ -36,6 +38,21 @@ class Scenario:
     radio: Radio = field(default_factory=Radio)
     devices: Devices = field(default_factory=lambda: DeviceDraw().draw())
     weighting: Weighting = field(default_factory=Weighting)
+
+    def __post_init__(self) -> None:
+        receiver, devices = self.receiver, self.devices
+        if devices.z_m.max() < receiver.heights.min() - CLOSEST_M:
+            return
+        for m, (y, z, length) in enumerate(
+            zip(receiver.waveguide_y, receiver.heights, receiver.lengths, strict=True)
+        ):
+            dx = devices.x_m - np.clip(devices.x_m, 0.0, length)
+            distance = np.sqrt(dx**2 + (devices.y_m - y) ** 2 + (devices.z_m - z) ** 2)
+            for k in np.flatnonzero(distance < CLOSEST_M)[:1]:
+                raise InvalidInput(
+                    f"devices.z_m[{k}] = {devices.z_m[k]:g}: device {k} is on waveguide {m}, at distance "
+                    "zero; change its position or the waveguide's"
+                )
 
     @classmethod
     def paper(
@@ -96,9 +113,12 @@ class Scenario:
         return PassUplink(
             device_x=self.devices.x_m,
             device_y=self.devices.y_m,
+            device_z=self.devices.z_m,
             gain=self.devices.gain,
             waveguide_y=self.receiver.waveguide_y,
-            height=self.receiver.height_m,
+            height=np.array(self.receiver.height_m),
+            feed=self.receiver.feed_x,
+            side=self.receiver.feed_side,
             wavelength=self.radio.wavelength_m,
             refractive_index=self.radio.refractive_index,
             path_gain=self.radio.path_gain,
@@ -152,10 +172,17 @@ class Scenario:
         ColocatedArray
             The array with the channels to the scenario's devices.
         """
+        places = np.column_stack([self.devices.x_m, self.devices.y_m, self.devices.z_m])
+        for k in np.flatnonzero((positions[:, None] == places).all(axis=2).any(axis=0))[:1]:
+            raise InvalidInput(
+                f"devices.z_m[{k}] = {places[k, 2]:g}: device {k} is at the place of an antenna of the "
+                "array, at distance zero; change its position"
+            )
         return ColocatedArray(
             positions=positions,
             device_x=self.devices.x_m,
             device_y=self.devices.y_m,
+            device_z=self.devices.z_m,
             gain=self.devices.gain,
             wavelength=self.radio.wavelength_m,
             path_gain=self.radio.path_gain,
@@ -228,10 +255,13 @@ class Scenario:
 
     def to_dict(self) -> dict[str, Any]:
         """Every value as used, with the devices as explicit lists."""
-        receiver = asdict(self.receiver)
-        if isinstance(receiver["length_m"], tuple):
-            receiver["length_m"] = list(receiver["length_m"])
-        devices = {name: getattr(self.devices, name).tolist() for name in LISTS}
+        # TOML has no null: without `waveguide_y_m`, y_m follows from `spacing_m`.
+        receiver = {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self.receiver).items()
+            if value is not None
+        }
+        devices = {name: getattr(self.devices, name).tolist() for name in COLUMNS}
         devices["samples"] = [int(n) if n.is_integer() else n for n in devices["samples"]]
         return {
             "receiver": receiver,
@@ -346,7 +376,7 @@ def _devices(table: Mapping[str, Any]) -> Devices:
     lists = [name for name in given if name in table]
     if not lists:
         return _build(DeviceDraw, "devices", table).draw()
-    if mixed := [name for name in drawn if name in table]:
+    if mixed := [name for name in drawn if name in table and name not in COLUMNS]:
         raise InvalidInput(
             f"devices.{mixed[0]} cannot be combined with devices.{lists[0]}: devices are either drawn "
             f"({', '.join(drawn)}) or given ({', '.join(given)})"

@@ -26,6 +26,8 @@ ATTEMPTS = 3  # for a trial whose worker dies
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
+FIRST_NOTICE_S = 10.0  # without workers before the first message about it
+NOTICE_EVERY_S = 60.0  # between further ones
 # A worker of a cluster may have several threads, but PyTorch has one random state per process.
 _one_at_a_time = threading.Lock()
 
@@ -195,6 +197,8 @@ class DaskCluster:
     about = "a Dask cluster"
 
     def __init__(self, address: str) -> None:
+        self.address = address
+        self.notice: Callable[[str], None] = lambda _: None
         try:
             self._distributed: Any = importlib.import_module("distributed")
         except ImportError:
@@ -204,16 +208,47 @@ class DaskCluster:
         except (OSError, ValueError, TimeoutError) as error:
             raise InvalidInput(f"dask = {address!r}: no scheduler answers ({error})") from None
 
+    def with_notice(self, notice: Callable[[str], None]) -> "DaskCluster":
+        """The same cluster, which calls `notice` while it has no workers."""
+        self.notice = notice
+        return self
+
     def __call__(self, trials: Sequence[Trial]) -> Results:
         """Yield results as they arrive. Dask moves the trials of a lost worker to others."""
         futures = {
             self.client.submit(attempt, trial, key=f"airpass-{trial.key}", pure=False): trial
             for trial in trials
         }
-        for future in self._distributed.as_completed(futures):
-            trial = futures[future]
-            if future.status == "finished":
-                yield trial, future.result()
-            else:
-                yield trial, f"lost by the cluster: {future.exception()}"
-            future.release()
+        ended = threading.Event()
+        watcher = threading.Thread(target=self._watch, args=(ended,), daemon=True)
+        watcher.start()
+        try:
+            for future in self._distributed.as_completed(futures):
+                trial = futures[future]
+                if future.status == "finished":
+                    yield trial, future.result()
+                else:
+                    yield trial, f"lost by the cluster: {future.exception()}"
+                future.release()
+        finally:
+            ended.set()
+            watcher.join()
+
+    def _watch(self, ended: threading.Event) -> None:
+        """Say so while there are no workers: after ten seconds, then every minute."""
+        since, pause, state = time.monotonic(), FIRST_NOTICE_S, "none so far"
+        while not ended.wait(1.0):
+            try:
+                workers = len(self.client.scheduler_info()["workers"])
+            except Exception:  # the scheduler is gone; `as_completed` reports it
+                return
+            if workers:
+                if pause == NOTICE_EVERY_S:
+                    self.notice(f"{workers} {'worker' if workers == 1 else 'workers'} at {self.address}")
+                since, pause, state = time.monotonic(), FIRST_NOTICE_S, "none left"
+            elif time.monotonic() - since >= pause:
+                self.notice(
+                    f"waiting for workers at {self.address}: {state}; "
+                    f"start one with: dask worker {self.address} --nthreads 1"
+                )
+                since, pause = time.monotonic(), NOTICE_EVERY_S
