@@ -932,11 +932,11 @@ def test_workers_end_with_the_main_process() -> None:
         (["--scheme", "fedavg,fedavg"], ["scheme", "twice"]),
         (["--dataset", "imagenet"], ["dataset", "imagenet", "mnist-mini"]),
         (["--rounds", "0"], ["rounds", "0", ">= 1"]),
-        (["--learning-rate", "-1"], ["learning_rate", "> 0"]),
+        (["--learning-rate", "-1"], ["--learning-rate =", "> 0"]),
         (["--model", "resnet"], ["model", "resnet", "mnist-cnn"]),
         (["--workers", "0"], ["workers", ">= 1"]),
-        (["--classes-per-device", "11"], ["classes_per_device", "11"]),
-        (["--phase-error-deg", "-1"], ["phase_error_deg", ">= 0"]),
+        (["--classes-per-device", "11"], ["--classes-per-device =", "11"]),
+        (["--phase-error-deg", "-1"], ["--phase-error-deg =", ">= 0"]),
     ],
 )
 def test_bad_arguments_of_train(run: Any, tmp_path: Path, arguments: list[str], words: list[str]) -> None:

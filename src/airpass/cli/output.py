@@ -198,14 +198,18 @@ class TrainingBars:
     def __init__(self, shown: Display, rounds: int) -> None:
         self._display = shown
         self._rounds = rounds
-        self._loading = False
+        self._kind: str | None = None  # of the last message about loading
 
     def report(self, text: str) -> None:
-        """Show a message about loading."""
-        if not self._loading:
+        """Show a message about loading; the first of each kind at once."""
+        if self._kind is None:
             self._display.add("data", None)
-            self._loading = True
-        self._display.show("data", text)
+        kind = text.partition(":")[0]
+        if kind == self._kind:
+            self._display.show("data", text)
+        else:
+            self._display.notice(text)
+        self._kind = kind
 
     def start(self, scheme: str) -> None:
         """Begin a scheme."""
