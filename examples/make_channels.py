@@ -3,7 +3,7 @@
 The array `channels` has the shape (8, 10, 50): draws, receive chains, devices. Draw t has the devices
 of seed t.
 
-Run: python examples/channels.py
+Run: python examples/make_channels.py
 """
 
 from pathlib import Path

@@ -16,11 +16,13 @@ split = np.array_split(rng.permutation(3000), 10)  # the samples of each device
 
 
 def network() -> nn.Module:
+    """One hidden layer; one output per sample."""
     return nn.Sequential(nn.Linear(8, 64), nn.Tanh(), nn.Linear(64, 1), nn.Flatten(0))
 
 
 if __name__ == "__main__":  # workers import this file
-    options = airpass.TrainOptions(rounds=60, model=network, optimiser="adam", local_steps=10, batch=32)
+    local = {"optimiser": "adam", "learning_rate": 0.01, "local_steps": 10, "batch": 32}
+    options = airpass.TrainOptions(rounds=60, model=network, **local)
     scenario, prepared = airpass.prepare(airpass.Scenario.paper(seed=1), data, options, split=split)
     runs = airpass.compare(scenario, ["fedavg", "airpass-plus"], prepared, options)
     for run in runs:

@@ -520,7 +520,7 @@ file = '{path}'
 class TestSample:
     def test_it_is_what_its_script_writes(self, tmp_path: Path) -> None:
         script = tmp_path / "channels.py"
-        script.write_text((ROOT / "examples" / "channels.py").read_text())
+        script.write_text((ROOT / "examples" / "make_channels.py").read_text())
         subprocess.run([sys.executable, str(script)], check=True)
         np.testing.assert_allclose(read_array(tmp_path / "channels.npz"), read_array(SAMPLE), rtol=1e-5)
 
