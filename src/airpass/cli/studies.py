@@ -1,4 +1,4 @@
-"""`airpass reproduce` and `airpass sweep`."""
+"""`airpass reproduce`, `airpass sweep` and `airpass plot`."""
 
 import os
 import sys
@@ -118,23 +118,59 @@ def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, j
     """Run a study from a TOML file: schemes x values of a field x trials (docs/studies.md)."""
     from airpass.study.run import run_sweep
     from airpass.study.sweep import load
+    from airpass.study.tables import numbers
 
     study = load(path)
     target = out or Path("runs") / study.name
     where = executor(workers, dask, study.trials)
     with progress(len(study.trials)) as on_done:
-        outcome, table = run_sweep(study, target, where, command_line(), on_done)
+        outcome, tables, rows = run_sweep(study, target, where, command_line(), on_done)
     failed = failures([outcome])
-    heads, cells = table
-    write_json(json_path, lambda: {"table": [heads, *cells], "failed": failed, "folder": str(target)})
+    order = study.figure.in_order(study.shape.schemes)
+    write_json(
+        json_path,
+        lambda: {
+            "axis": study.axis or None,
+            "means": numbers(rows, list(tables), order),
+            "failed": failed,
+            "folder": str(target),
+        },
+    )
     if json_path != "-":
-        print_table(table)
+        for metric, table in tables.items():
+            if len(tables) > 1:
+                console().print(f"\n{metric}", markup=False)
+            print_table(table)
         console().print(
             f"\n{outcome.run} trials run, {outcome.reused} reused, {outcome.seconds:.0f} s; "
             f"results in {target}",
             soft_wrap=True,
         )
     report_failures(failed)
+
+
+@cli.command()
+@click.argument("path", type=click.Path(path_type=Path), metavar="ROWS|RUN")
+@click.option(
+    "--config", type=click.Path(path_type=Path), metavar="FIG.toml", help="File with a table [figure]."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    help="Picture, .png, .pdf or .svg.  [default: .pdf and .png beside the rows]",
+)
+def plot(path: Path, config: Path | None, out: Path | None) -> None:
+    """Draw the figure of stored rows again: rows.parquet, or the folder of a sweep or figure."""
+    from airpass.figures.style import checked_format
+    from airpass.study.replot import redraw, stem_of, write_chart
+
+    kinds = ("pdf", "png") if out is None else (checked_format(out),)
+    chart = redraw(path, config)
+    stem = stem_of(path) if out is None else out.with_suffix("")
+    write_chart(chart, stem, kinds)
+    written = " and ".join(f"{stem}.{kind}" for kind in kinds)
+    caption = f" ({chart.trials})" if chart.trials else ""
+    console().print(f"{written}{caption}", soft_wrap=True, markup=False)
 
 
 def _chosen(names: Sequence[str], known: dict[str, "PaperFigure"]) -> list["PaperFigure"]:
