@@ -86,6 +86,32 @@ class Design(Link):
         gain: Real = np.abs(np.conj(self.beam) @ channels) ** 2
         return gain
 
+    def mean_gain(self, x_m: Real, y_m: Real) -> Real:
+        """Receive gain of devices of unit gain, averaged over the neighbourhood of points on the floor.
+
+        Over some wavelengths the phases of antennas that are far apart take all values, so that the
+        powers of the antennas add up. Unlike `receive_gain` it varies over metres only.
+
+        Parameters
+        ----------
+        x_m, y_m
+            Coordinates of the points in metres, shape (points,).
+
+        Returns
+        -------
+        Real
+            Mean receive gain, shape (points,).
+        """
+        there: dict[str, Any] = {"device_x": x_m, "device_y": y_m, "gain": np.ones(x_m.size)}
+        if self.layout is not None:
+            terms = replace(self.scenario.uplink, **there).terms(self.layout)
+            powers = (np.abs(terms) ** 2).sum(axis=1)
+        else:
+            assert self.array is not None
+            powers = np.abs(replace(self.scenario.array_at(self.array), **there).channels()) ** 2
+        gain: Real = np.abs(self.beam) ** 2 @ powers
+        return gain
+
 
 def design_method(
     method: str | DesignMethod | type[DesignMethod] | None = None,
