@@ -1,5 +1,6 @@
 """Line charts of a study, with confidence intervals."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ NOTE_IN = 0.18  # height of the line with the number of trials
 MOST_BANDS = 4  # with more lines in a panel, confidence intervals are bars
 WIDEST_BAND = 0.3  # so are those that on average take more than this part of the height
 REACH = 0.35  # confidence intervals extend the axes by at most this part of the range of the means
+COLUMN_GAP = 1.2  # between columns of a legend, in units of the size of its text
 LINE_PT = 8.0  # distance between labels at the ends of lines
 BAR_PT = 2.2  # distance between the bars of two lines at the same point
 
@@ -81,13 +83,15 @@ def _styles(chart: Chart) -> dict[str, Look]:
     return {key: found[key] for key in (*order, *(key for key in found if key not in order))}
 
 
-def _legend_columns(block: Sequence[Panel], width: float) -> int:
+def _legend_columns(chart: Chart, block: Sequence[Panel], width: float) -> int:
     """Number of columns of a legend, from the lengths of its labels."""
     size = mpl.rcParams["legend.fontsize"]
-    longest = max((len(line.label) for panel in block for line in panel.lines), default=1)
-    column_in = (size * (RC["legend.handlelength"] + 2.8) + 0.56 * size * longest) / 72.0
+    labels = [re.sub(r"\\[A-Za-z]+", "x", line.label) for panel in block for line in panel.lines]
+    longest = max((len(label.replace("$", "")) for label in labels), default=1)
+    letter = 0.5 if chart.format.font == "times" else 0.55  # mean width, in units of the size
+    column_pt = size * (RC["legend.handlelength"] + 0.8 + COLUMN_GAP + letter * longest)
     entries = len({line.key for panel in block for line in panel.lines})
-    most = max(1, int((width - 0.1) / column_in))
+    most = max(1, int((72.0 * width + COLUMN_GAP * size) / column_pt))
     rows = -(-entries // most)
     return max(1, -(-entries // max(1, rows)))  # columns of about the same length
 
@@ -97,7 +101,7 @@ def _height(chart: Chart, block: Sequence[Panel], width: float) -> float:
     entries = len({line.key for panel in block for line in panel.lines})
     legend = 0.0
     if chart.format.legend == "below":
-        legend = 0.15 + LEGEND_LINE_IN * -(-entries // _legend_columns(block, width))
+        legend = 0.15 + LEGEND_LINE_IN * -(-entries // _legend_columns(chart, block, width))
     letters = 0.15 if chart.format.mode == "paper" and len(chart.panels) > 1 else 0.0
     return (PANEL_IN + letters) * -(-len(block) // chart.columns) + legend
 
@@ -117,7 +121,8 @@ def _block(
     if not shown:
         return
     if chart.format.legend == "below":
-        figure.legend(handles=shown, loc="outside lower center", ncols=_legend_columns(block, width))
+        columns = _legend_columns(chart, block, width)
+        figure.legend(handles=shown, loc="outside lower center", ncols=columns, columnspacing=COLUMN_GAP)
     elif chart.format.legend in INSIDE:
         grid[0].legend(
             handles=shown, loc=chart.format.legend, frameon=True, framealpha=0.85, edgecolor="none"

@@ -155,7 +155,8 @@ class Shape:
         if not self.axis:
             return ""
         name, unit = named(self.axis)
-        return f"{name}: {plain(point)}{f' {unit}' if unit else ''}"
+        value = f"{float(point):g}" if point.replace(".", "", 1).removeprefix("-").isdigit() else plain(point)
+        return f"{name}: {value}{f' {unit}' if unit else ''}"
 
 
 def shape_of(rows: Sequence[Row], axis: str = "") -> Shape:
@@ -205,7 +206,8 @@ def sweep_chart(rows: Sequence[Row], shape: Shape, table: FigureTable) -> Chart 
         return None
     panels: list[Panel] = []
     for place, metric in enumerate(metrics):
-        title = table.title if table.title is not None else plain(shape.name)
+        name = plain(shape.name) if table.mode == "screen" else ""
+        title = name if table.title is None else table.title
         if over_rounds:
             points = {
                 point: shape.named_point(point) if len(shape.points) > 1 else title for point in shape.points

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import tomli_w
 
+from airpass.core.fields import named, with_unit
 from airpass.core.files import write_atomically
 from airpass.study.charts import WIDE_IN, shown, sweep_chart, sweep_metrics
 from airpass.study.claims import Rows, judge
@@ -180,7 +181,7 @@ def run_sweep(
         sections = [
             Section(
                 name="figure",
-                title=title,
+                title="Figure",
                 picture=None if chart is None else write_chart(chart, out / sweep.name),
                 about=about,
                 caption="" if chart is None else chart.trials,
@@ -190,7 +191,7 @@ def run_sweep(
             )
         ]
         sections += [
-            Section(name=metric, title=shown(metric).label, picture=None, table=table)
+            Section(name=metric, title=_heading(metric, sweep.axis), picture=None, table=table)
             for metric, table in tables.items()
         ]
         page = out / "report.html"
@@ -204,3 +205,9 @@ def run_sweep(
         )
         write_atomically(page, content)
     return outcome, tables, rows
+
+
+def _heading(metric: str, axis: str) -> str:
+    """Heading of a table of a sweep."""
+    label = shown(metric).label
+    return label[0].upper() + label[1:] + (f", by {with_unit(*named(axis))}" if axis else "")

@@ -121,4 +121,4 @@ def best(rows: Sequence[Row], metric: str, axis: str) -> str:
     span = low if low == high else f"{low} to {high}"
     along = f" along {named(axis)[0]}" if axis else ""
     extreme = "largest" if look.most else "smallest"
-    return f"{look.label}{along}: {extreme} mean with {'; '.join(words)} ({span})."
+    return f"{look.label[0].upper()}{look.label[1:]}{along}: {extreme} mean with {'; '.join(words)} ({span})."
