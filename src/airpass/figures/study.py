@@ -26,7 +26,7 @@ WIDEST_BAND = 0.3  # so are those that on average take more than this part of th
 REACH = 0.35  # confidence intervals extend the axes by at most this part of the range of the means
 COLUMN_GAP = 1.2  # between columns of a legend, in units of the size of its text
 LINE_PT = 8.0  # distance between labels at the ends of lines
-BAR_PT = 2.2  # distance between the bars of two lines at the same point
+BAR_PT, BARS_PT = 2.2, 14.0  # largest distance of the bars of two lines, and of all, at a point
 
 
 def draw_chart(chart: Chart) -> Drawing:
@@ -167,8 +167,9 @@ def _panel(axes: Axes, chart: Chart, panel: Panel, styles: dict[str, Look]) -> d
     elif chart.over_rounds:
         _end_bars(axes, styles, lines, panel.x_limits is None)
     else:
+        step = min(BAR_PT, BARS_PT / (len(lines) - 1)) if len(lines) > 1 else 0.0
         for place, line in enumerate(lines):
-            _bars(axes, styles[line.key].colour, line, BAR_PT * (place - (len(lines) - 1) / 2.0))
+            _bars(axes, styles[line.key].colour, line, step * (place - (len(lines) - 1) / 2.0))
     if chart.format.legend == "ends":
         _label_ends(axes, styles, lines)
     return handles

@@ -54,9 +54,10 @@ def check_formula(field: str, text: str) -> None:
 
     try:
         MathTextParser("path").parse(text)
-    except ValueError as error:
-        why = str(error).strip().splitlines()[-1]
-        raise InvalidInput(f"{field} = {text!r}: not a formula that matplotlib can draw ({why})") from None
+    except ValueError:
+        raise InvalidInput(
+            f"{field} = {text!r}: what is between dollar signs is not a formula that matplotlib can draw"
+        ) from None
 
 
 def plot(axes: Axes, look: Look, x: Any, y: Any, label: str, place: int = 0, lines: int = 1) -> Line2D:

@@ -109,12 +109,21 @@ def _text(name: str, given: Any) -> str:
     return given
 
 
+def _words(name: str, given: Any) -> tuple[str, ...]:
+    """One name, or a list of them."""
+    entries = given if isinstance(given, list) else [given]
+    if (
+        not entries
+        or not all(isinstance(entry, str) for entry in entries)
+        or len(set(entries)) < len(entries)
+    ):
+        raise InvalidInput(f"{name} = {given!r}: must be text, or a list of different texts")
+    return tuple(entries)
+
+
 def _texts(name: str, given: Any) -> tuple[str, ...]:
     """One text, or a list of them."""
-    entries = given if isinstance(given, list) else [given]
-    if not entries or len(set(map(str, entries))) < len(entries):
-        raise InvalidInput(f"{name} = {given!r}: must be text, or a list of different texts")
-    return tuple(_text(name, entry) for entry in entries)
+    return tuple(_text(name, entry) for entry in (given if isinstance(given, list) else [given]))
 
 
 def _labels(name: str, given: Any) -> dict[str, str]:
@@ -124,7 +133,7 @@ def _labels(name: str, given: Any) -> dict[str, str]:
 
 
 def _one_or_two(name: str, given: Any) -> tuple[str, ...]:
-    entries = _texts(name, given)
+    entries = _words(name, given)
     if len(entries) > 2:
         raise InvalidInput(f"{name} = {given!r}: must be one metric or two")
     return entries
@@ -178,6 +187,6 @@ _READERS: Mapping[str, Any] = {
     "over": _one_of(*OVERS),
     "font": _one_of(*FONTS),
     "mode": _one_of(*MODES),
-    "order": _texts,
+    "order": _words,
     "labels": _labels,
 }
