@@ -626,7 +626,7 @@ class TestCommands:
             (["reproduce", "fig9", "--workers", "0"], ["workers", ">= 1"]),
             (
                 ["reproduce", "fig9", "--workers", "2", "--dask", "tcp://127.0.0.1:1"],
-                ["--workers cannot be combined with --dask"],
+                ["--workers cannot be combined with dask"],
             ),
             (["sweep", "nowhere.toml"], ["nowhere.toml", "cannot be read"]),
         ],
@@ -825,7 +825,7 @@ class TestLooks:
         ]
         line = partial(Line, x=[1.0], value=[0.5], half_width=[0.1], count=[3])
         panel = Panel("", "", [line(run.scheme, LOOKS[run.scheme].name) for run in runs])
-        for figure in (draw_training(runs), draw_chart(Chart([panel], ""))):
+        for figure in (draw_training(runs), draw_chart(Chart([panel]))):
             for drawn, scheme in zip(figure.axes[0].lines, ("fedavg", "airpass", "mimo-mn"), strict=True):
                 look = LOOKS[scheme]
                 assert str(drawn.get_label()).startswith(look.name)
@@ -835,7 +835,7 @@ class TestLooks:
     @pytest.mark.parametrize("percent", [False, True])
     def test_intervals_of_few_trials_stay_within_the_axes(self, percent: bool) -> None:
         line = Line("airpass", "AirPASS", [0.0, 10.0], [9.0, 4.0], [1.0, 90.0], [3, 3])
-        chart = Chart([Panel("", "round", [line])], "", over_rounds=True, percent=percent)
+        chart = Chart([Panel("", "round", [line], percent=percent)], over_rounds=True)
         (axes,) = draw_chart(chart).axes
         low, high = axes.get_ylim()
         heights = [float(y) for drawn in axes.lines for y in np.ravel(drawn.get_ydata())]

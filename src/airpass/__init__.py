@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
     from airpass.selection.api import Draws, Selection, select, select_draws
     from airpass.selection.certificate import Certificate, certify
+    from airpass.study.api import reproduce, sweep
+    from airpass.study.stored import StoredStudy
 
 __all__ = [
     "ArrayData",
@@ -42,6 +44,7 @@ __all__ = [
     "Scenario",
     "Selection",
     "ServerOptions",
+    "StoredStudy",
     "Tolerance",
     "TorchData",
     "TrainOptions",
@@ -54,8 +57,10 @@ __all__ = [
     "design",
     "load",
     "prepare",
+    "reproduce",
     "select",
     "select_draws",
+    "sweep",
     "tolerance",
     "train",
 ]
@@ -73,6 +78,8 @@ _NAMES = {
     "learning.options": ("TrainOptions",),
     "learning.training": ("prepare", "train"),
     "results": ("load",),
+    "study.api": ("reproduce", "sweep"),
+    "study.stored": ("StoredStudy",),
     "scenario": ("DeviceDraw", "Devices", "Radio", "Receiver", "Scenario", "Weighting"),
     "selection.api": ("Draws", "Selection", "select", "select_draws"),
     "selection.certificate": ("Certificate", "certify"),

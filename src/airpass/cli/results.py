@@ -1,7 +1,7 @@
 """`airpass show` and `airpass plot`: stored results on the terminal and as pictures."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -86,33 +86,38 @@ def _show_study(study: "StoredStudy") -> None:
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Picture, .png, .pdf or .svg.  [default: a .png beside FILE, or in the folder]",
+    help="Picture, .png, .pdf or .svg.  [default: a .png beside FILE; of a study .pdf and .png]",
 )
-def plot(path: Path, out: Path | None) -> None:
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    metavar="FIG.toml",
+    help="For a study: file with a table [figure].  [default: that of the sweep]",
+)
+def plot(path: Path, out: Path | None, config: Path | None) -> None:
     """Draw a stored result: a design as a room, a selection as scores, training and studies as curves."""
     check_outputs(None, out)
-    drawn, default = _drawn_study(path) if is_study(path) else _drawn_result(path)
-    from airpass.figures.style import save
+    if is_study(path):
+        written = _plot_study(path, out, config)
+    elif config is not None:
+        raise InvalidInput("--config is for studies: give a folder of reproduce or sweep, or rows.parquet")
+    else:
+        from airpass.results import load
 
-    target = out or default
-    save(drawn, target)
-    console().print(str(target), soft_wrap=True, markup=False)
-
-
-def _drawn_result(path: Path) -> tuple[Any, Path]:
-    """The picture of a JSON result or a training run, and where it goes by default."""
-    from airpass.results import load
-
-    return load(path).plot(), path / "curves.png" if path.is_dir() else path.with_suffix(".png")
+        target = out or (path / "curves.png" if path.is_dir() else path.with_suffix(".png"))
+        load(path).plot(target)
+        written = str(target)
+    console().print(written, soft_wrap=True, markup=False)
 
 
-def _drawn_study(path: Path) -> tuple[Any, Path]:
-    """The chart of a study, and where it goes by default."""
-    from airpass.figures.study import draw_chart
-    from airpass.study.stored import open_study
+def _plot_study(path: Path, out: Path | None, config: Path | None) -> str:
+    """Draw a study, and return what was written."""
+    from airpass.figures.style import checked_format
+    from airpass.study.replot import redraw, stem_of, write_chart
 
-    study = open_study(path)
-    chart = study.chart()
-    if chart is None:
-        raise InvalidInput(f"{path}: has neither an axis nor training, so no chart; see airpass show")
-    return draw_chart(chart), (path if path.is_dir() else path.parent) / f"{study.name}.png"
+    kinds = ("pdf", "png") if out is None else (checked_format(out),)
+    chart = redraw(path, config)
+    stem = stem_of(path) if out is None else out.with_suffix("")
+    write_chart(chart, stem, kinds)
+    caption = f" ({chart.trials})" if chart.trials else ""
+    return " and ".join(f"{stem}.{kind}" for kind in kinds) + caption

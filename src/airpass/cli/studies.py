@@ -1,8 +1,8 @@
-"""`airpass reproduce` and `airpass sweep`."""
+"""`airpass reproduce`, `airpass sweep` and `airpass plot`."""
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,14 +12,11 @@ import click
 from airpass.cli.options import json_option
 from airpass.cli.output import console, note, trial_bar, write_json
 from airpass.cli.root import cli
-from airpass.core import checks
 from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from airpass.study.paper.base import PaperFigure
-    from airpass.study.runner import Executor, Outcome
     from airpass.study.tables import Table
-    from airpass.study.trial import Trial
 
 workers_option = click.option(
     "--workers", type=int, help="Local processes, one compute thread each.  [default: one per processor]"
@@ -57,12 +54,12 @@ def reproduce(
     Finished trials are stored and reused, so an interrupted run continues where it stopped.
     """
     from airpass.study import run as study
+    from airpass.study.api import executor, failures, named_figures
     from airpass.study.claims import judge
-    from airpass.study.paper import figures as known
     from airpass.study.provenance import check_folder
     from airpass.study.report import claims_text, summary
 
-    chosen = _chosen(figures or (("all",) if claims else ()), known())
+    chosen = named_figures(figures or (("all",) if claims else ()))
 
     def folder(name: str) -> Path:
         if out is None:
@@ -79,7 +76,7 @@ def reproduce(
         for figure in chosen:
             check_folder(folder(figure.name), figure.name, scale)
         trials = [trial for figure in chosen for trial in figure.trials(scale)]
-        where = executor(workers, dask, trials)
+        where = executor(workers, dask, trials, note)
         announce(chosen, scale)
         with trial_bar(len(trials)) as bar:
             outcomes, rows = study.reproduce(
@@ -117,57 +114,38 @@ def reproduce(
 @json_option
 def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, json_path: str | None) -> None:
     """Run a study from a TOML file: schemes x values of a field x trials (docs/studies.md)."""
+    from airpass.study.api import executor, failures
     from airpass.study.run import run_sweep
     from airpass.study.sweep import load
+    from airpass.study.tables import numbers
 
     study = load(path)
     target = out or Path("runs") / study.name
-    where = executor(workers, dask, study.trials)
+    where = executor(workers, dask, study.trials, note)
     with trial_bar(len(study.trials)) as bar:
-        outcome, table = run_sweep(study, target, where(bar.notice), command_line(), bar.advance)
+        outcome, tables, rows = run_sweep(study, target, where(bar.notice), command_line(), bar.advance)
     failed = failures([outcome])
-    heads, cells = table
-    write_json(json_path, lambda: {"table": [heads, *cells], "failed": failed, "folder": str(target)})
+    order = study.figure.in_order(study.shape.schemes)
+    write_json(
+        json_path,
+        lambda: {
+            "axis": study.axis or None,
+            "means": numbers(rows, list(tables), order),
+            "failed": failed,
+            "folder": str(target),
+        },
+    )
     if json_path != "-":
-        print_table(table)
+        for metric, table in tables.items():
+            if len(tables) > 1:
+                console().print(f"\n{metric}", markup=False)
+            print_table(table)
         console().print(
             f"\n{outcome.run} trials run, {outcome.reused} reused, {outcome.seconds:.0f} s; "
             f"results in {target}",
             soft_wrap=True,
         )
     report_failures(failed)
-
-
-def _chosen(names: Sequence[str], known: dict[str, "PaperFigure"]) -> list["PaperFigure"]:
-    if not names:
-        raise InvalidInput(f"no figure given: choose from {', '.join(known)}, or all")
-    for name in names:
-        checks.one_of("figure", name, (*known, "all"))
-    return [figure for name, figure in known.items() if "all" in names or name in names]
-
-
-def executor(
-    workers: int | None, dask: str | None, trials: Sequence["Trial"]
-) -> Callable[[Callable[[str], None]], "Executor"]:
-    """Where trials run, given a callback for messages. Data sets of local processes are downloaded first."""
-    from airpass.core.threads import processors
-    from airpass.study.runner import DaskCluster, LocalProcesses
-
-    if dask is not None:
-        if workers is not None:
-            raise InvalidInput("--workers cannot be combined with --dask")
-        cluster = DaskCluster(dask)
-        return cluster.with_notice
-    if workers is not None:
-        checks.whole("workers", workers, 1)
-    gpus: tuple[str, ...] = ()
-    if any(trial.job == "train" for trial in trials):
-        from airpass.learning.client import gpu_names
-
-        fetch_data(trials)
-        gpus = gpu_names()
-    local = LocalProcesses(workers or len(gpus) or processors(), gpus)
-    return lambda _: local
 
 
 def announce(figures: Sequence["PaperFigure"], scale: str) -> None:
@@ -182,31 +160,9 @@ def announce(figures: Sequence["PaperFigure"], scale: str) -> None:
         )
 
 
-def fetch_data(trials: Sequence["Trial"]) -> None:
-    """Download the data sets that trials need. Trials whose data set is missing fail later."""
-    from airpass.learning.data import data_source
-    from airpass.learning.data.download import Download
-    from airpass.learning.options import DATASET
-
-    tables = [trial.training for trial in trials if trial.training is not None]
-    needed = {(table.get("dataset"), table.get("data_dir")) for table in tables}
-    for name, folder in sorted(needed, key=str):
-        try:
-            source = data_source(str(name or DATASET))
-            if isinstance(source, Download):
-                source.fetch(None if folder is None else Path(folder), note)
-        except InvalidInput as error:
-            click.echo(f"airpass: {error}", err=True)
-
-
 def command_line() -> str:
     """The command line, without the path of the program."""
     return " ".join(["airpass", *sys.argv[1:]]) if os.path.basename(sys.argv[0]) == "airpass" else "airpass"
-
-
-def failures(outcomes: Iterable["Outcome"]) -> dict[str, str]:
-    """Error messages by trial."""
-    return {trial.name: why for outcome in outcomes for trial, why in outcome.failures}
 
 
 def report_failures(failed: dict[str, str]) -> None:

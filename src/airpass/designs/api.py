@@ -82,18 +82,43 @@ class Design(Link):
         Real
             Receive gain, shape (points,).
         """
-        there: dict[str, Any] = {
-            "device_x": x_m,
-            "device_y": y_m,
-            "device_z": z_m,
-            "gain": np.ones(x_m.size),
-        }
+        there = self._devices_at(x_m, y_m, z_m)
         if self.layout is not None:
             channels = replace(self.scenario.uplink, **there).channels(self.layout)
         else:
             assert self.array is not None
             channels = replace(self.scenario.array_at(self.array), **there).channels()
         gain: Real = np.abs(np.conj(self.beam) @ channels) ** 2
+        return gain
+
+    @staticmethod
+    def _devices_at(x_m: Real, y_m: Real, z_m: Real | float) -> dict[str, Any]:
+        return {"device_x": x_m, "device_y": y_m, "device_z": z_m, "gain": np.ones(x_m.size)}
+
+    def mean_gain(self, x_m: Real, y_m: Real, z_m: Real | float = 0.0) -> Real:
+        """Receive gain of devices of unit gain, averaged over the neighbourhood of given points.
+
+        Over some wavelengths the phases of antennas that are far apart take all values, so that the
+        powers of the antennas add up. Unlike `receive_gain` it varies over metres only.
+
+        Parameters
+        ----------
+        x_m, y_m, z_m
+            As for `receive_gain`.
+
+        Returns
+        -------
+        Real
+            Mean receive gain, shape (points,).
+        """
+        there = self._devices_at(x_m, y_m, z_m)
+        if self.layout is not None:
+            terms = replace(self.scenario.uplink, **there).terms(self.layout)
+            powers = (np.abs(terms) ** 2).sum(axis=1)
+        else:
+            assert self.array is not None
+            powers = np.abs(replace(self.scenario.array_at(self.array), **there).channels()) ** 2
+        gain: Real = np.abs(self.beam) ** 2 @ powers
         return gain
 
 

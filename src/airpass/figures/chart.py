@@ -1,7 +1,16 @@
 """Line charts as plain data. This module does not import matplotlib."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+Limits = tuple[float, float]
+
+WIDTHS_IN = {"ieee-1": 3.5, "ieee-2": 7.16}  # one and two columns of IEEE journals
+FONTS = ("sans", "times")
+MODES = ("screen", "paper")
+LOGS = ("", "x", "y", "xy")
+INSIDE = ("best", "upper left", "upper right", "lower left", "lower right", "center left", "center right")
+LEGENDS = ("below", "ends", "none", *INSIDE)
 
 
 @dataclass(frozen=True)
@@ -32,12 +41,56 @@ class Line:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes. `ticks` are the positions and texts of ticks on x; None leaves them to matplotlib."""
+    """One pair of axes.
+
+    Parameters
+    ----------
+    title
+        Title above the axes; in a paper, text beside the letter below them.
+    xlabel, ylabel
+        Labels of the axes.
+    lines
+        The lines, in the order in which they get their looks.
+    ticks
+        Positions and texts of ticks on x; None leaves them to matplotlib.
+    percent
+        Whether values are percentages.
+    x_limits, y_limits
+        Ends of the axes; None for ends that follow from the means.
+    """
 
     title: str
     xlabel: str
     lines: Sequence[Line]
     ticks: tuple[Sequence[float], Sequence[str]] | None = None
+    ylabel: str = ""
+    percent: bool = False
+    x_limits: Limits | None = None
+    y_limits: Limits | None = None
+
+
+@dataclass(frozen=True)
+class Format:
+    """Size, fonts and legend of a chart.
+
+    Parameters
+    ----------
+    width_in, height_in
+        Size in inches. None: 3.5 per column of panels; as high as panels and legend need.
+    font
+        "sans", or "times" for a serif like Times, also in formulas.
+    mode
+        "screen", or "paper": no titles, panels marked (a), (b) below, all text in 8 points, and no line
+        with the number of trials, which belongs in the caption.
+    legend
+        "below", "ends" for labels beside the ends of lines, "none", or a place inside the axes.
+    """
+
+    width_in: float | None = None
+    height_in: float | None = None
+    font: str = "sans"
+    mode: str = "screen"
+    legend: str = "below"
 
 
 @dataclass(frozen=True)
@@ -48,25 +101,41 @@ class Chart:
     ----------
     panels
         The panels, from the top, row by row.
-    ylabel
-        Label of all vertical axes.
     over_rounds
-        Whether x counts communication rounds. The uncertainty of few trials is then shown at the end
-        of the lines only.
-    percent
-        Whether values are percentages.
-    logarithmic
-        Whether both axes are logarithmic.
-    label_ends
-        Whether labels are written beside the ends of lines instead of in a legend.
+        Whether x counts communication rounds.
+    log
+        Logarithmic axes: "", "x", "y" or "xy".
     columns
-        Number of panels in a row. If there are several, every row has a legend of its own.
+        Number of panels in a row.
+    row_legends
+        Whether every row has a legend of its own. Otherwise all panels share one.
+    order
+        Keys of lines in the order of the legend; others follow in the order of `looks`.
+    format
+        Size, fonts and legend.
     """
 
     panels: Sequence[Panel]
-    ylabel: str
     over_rounds: bool = False
-    percent: bool = False
-    logarithmic: bool = False
-    label_ends: bool = False
+    log: str = ""
     columns: int = 1
+    row_legends: bool = False
+    order: Sequence[str] = ()
+    format: Format = field(default_factory=Format)
+
+    @property
+    def trials(self) -> str:
+        """How many trials the means are over; "" if there are none."""
+        counts = {count for panel in self.panels for line in panel.lines for count in line.count if count}
+        if not counts:
+            return ""
+        if counts == {1}:
+            return "one trial"
+        fewest, most = min(counts), max(counts)
+        text = f"mean of {most} trials" if fewest == most else f"mean of {fewest} to {most} trials"
+        return f"{text} with 95 % confidence interval"
+
+
+def plain(text: str) -> str:
+    """Text that is not a formula, as matplotlib needs it."""
+    return text.replace("$", r"\$")

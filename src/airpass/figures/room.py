@@ -4,7 +4,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
 from airpass.aircomp import Link
 from airpass.core.display import BLUE, VERMILLION, display_name
@@ -13,13 +13,13 @@ from airpass.designs.api import Design
 from airpass.figures.style import RC, new_figure
 from airpass.scenario import Receiver
 
-FLOOR_STEP_M = 0.05
-MOST_FLOOR_POINTS = 2000  # along either side
-DECIBEL_SPAN = 30.0  # range of the shading below the strongest point
+FLOOR_POINTS = 240  # along the longer side; the mean gain is smooth, and the picture interpolates
+SMALLEST_SPAN_DB = 6.0  # range of the shading
 ROOM_WIDTH_IN = 7.4  # of the figure's 9 inches
 SCORES_HEIGHT_IN = 2.5
 MOST_BARS = 300  # more bars would be thinner than a pixel, and are drawn as an area
 MOST_LABELS = 24  # more devices are not numbered
+LOWER_PART = 0.35  # of the axis of scores, for scores below the threshold
 
 
 def draw_design(design: Design) -> Figure:
@@ -57,26 +57,27 @@ def _floor(design: Design) -> tuple[float, float, float, float]:
 def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     receiver, devices = design.scenario.receiver, design.scenario.devices
     left, right, bottom, top = _floor(design)
-    step = max(FLOOR_STEP_M, (right - left) / MOST_FLOOR_POINTS, (top - bottom) / MOST_FLOOR_POINTS)
-    x = np.arange(left, right, step)
-    y = np.arange(bottom, top, step)
+    step = max(right - left, top - bottom) / FLOOR_POINTS
+    x = np.arange(left + step / 2, right, step)
+    y = np.arange(bottom + step / 2, top, step)
     z = float(np.median(devices.z_m))
     level = 10.0 * np.log10(np.maximum(floor_gain(design, x, y, z), 1e-300))
     peak = float(level.max())
+    span = max(SMALLEST_SPAN_DB, peak - float(level.min()))
     image = axes.imshow(
         level,
         extent=(left, right, bottom, top),
         origin="lower",
         cmap="Greys",
-        vmin=peak - DECIBEL_SPAN,
-        vmax=peak + 12.0,  # the darkest shade stays lighter than the markers
+        vmin=peak - span,
+        vmax=peak + span,  # the darkest shade stays lighter than the markers
         aspect="equal",
-        interpolation="antialiased",
+        interpolation="bilinear",
         interpolation_stage="data",
     )
     bar = figure.colorbar(image, cax=axes.inset_axes((1.01, 0.0, 0.012, 1.0)))
-    bar.ax.set_ylim(peak - DECIBEL_SPAN, peak)
-    bar.set_label(f"receive gain |mᴴg(x, y)|²{f' at z = {z:g} m' if z else ''}, dB")
+    bar.ax.set_ylim(peak - span, peak)
+    bar.set_label(f"mean receive gain{f' at z = {z:g} m' if z else ''}, dB")
     if design.layout is not None:
         _draw_waveguides(axes, receiver, design.layout)
     if design.array is not None:
@@ -156,8 +157,9 @@ def _label_devices(axes: Axes, design: Design, points_per_m: float) -> None:
 
         offset = next((side for side in sides if free(side)), sides[0])
         taken.append(at[k] + offset)
+        score = design.scores[k]
         axes.annotate(
-            f"{k}: {design.scores[k]:.2g}",
+            f"{k}: {score:.2f}" if score < 10.0 else f"{k}: {score:.3g}",
             (devices.x_m[k], devices.y_m[k]),
             xytext=offset,
             textcoords="offset points",
@@ -170,22 +172,25 @@ def _label_devices(axes: Axes, design: Design, points_per_m: float) -> None:
 
 
 def draw_scores(axes: Axes, selection: Link) -> None:
-    """Draw the scores as bars, strongest first, with the threshold of one."""
+    """Draw the scores as bars, strongest first, with the threshold of one.
+
+    Scores below the threshold have a compressed part of the axis, and those above it a logarithmic one, so
+    that differences among the selected devices are seen.
+    """
     order = np.argsort(-selection.scores, kind="stable")
-    scores = selection.scores[order]
+    scores = np.maximum(selection.scores[order], 0.0)
     chosen = selection.selected[order]
     place = np.arange(scores.size)
-    # A logarithmic axis has no zero, so bars start below all scores.
-    floor = min(0.1, float(scores.min()) * 0.7) if scores.min() > 0 else 1e-3
+    top = max(1.1, float(scores.max()))
+    _set_score_scale(axes, top)
     for mask, colour, hatch in ((chosen, BLUE, None), (~chosen, VERMILLION, "////")):
         if scores.size > MOST_BARS:
-            top = np.where(mask, scores, floor)
-            axes.fill_between(place, floor, top, step="mid", color=colour, linewidth=0.0)
+            height = np.where(mask, scores, 0.0)
+            axes.fill_between(place, 0.0, height, step="mid", color=colour, linewidth=0.0)
             continue
         axes.bar(
             place[mask],
-            scores[mask] - floor,
-            bottom=floor,
+            scores[mask],
             color=colour,
             hatch=hatch,
             edgecolor="white",
@@ -204,10 +209,6 @@ def draw_scores(axes: Axes, selection: Link) -> None:
         fontsize=8,
         annotation_clip=False,
     )
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
-    axes.set_ylim(bottom=floor, top=max(2.0, float(scores.max()) * 1.3))
     axes.set_xlim(-0.8, scores.size - 0.2)
     axes.set(ylabel="score z", xlabel="device, strongest first")
     ticks = place if scores.size <= 60 else place[:: max(1, scores.size // 20)]
@@ -215,7 +216,25 @@ def draw_scores(axes: Axes, selection: Link) -> None:
     axes.tick_params(axis="x", length=0)
 
 
+def _set_score_scale(axes: Axes, top: float) -> None:
+    """Zero to one on the lower third of the axis, one to the largest score on a logarithmic rest."""
+    below = np.log(top) * LOWER_PART / (1.0 - LOWER_PART)  # height of the lower part
+
+    def up(score: Real) -> Real:
+        return np.where(score < 1.0, below * (score - 1.0), np.log(np.maximum(score, 1.0)))
+
+    def down(height: Real) -> Real:
+        return np.where(height < 0.0, 1.0 + height / below, np.exp(np.maximum(height, 0.0)))
+
+    axes.set_yscale("function", functions=(up, down))
+    axes.set_ylim(0.0, float(np.exp(1.04 * np.log(top))))
+    nice = MaxNLocator(4).tick_values(1.0, top) if top < 3.0 else np.outer(10.0 ** np.arange(9), [2, 5, 10])
+    upper = [tick for tick in np.ravel(nice) if 0.12 * np.log(top) < np.log(max(tick, 1.0)) <= np.log(top)]
+    axes.yaxis.set_major_locator(FixedLocator([0.0, 0.5, 1.0, *upper]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())
+
+
 def floor_gain(design: Design, x: Real, y: Real, z: float = 0.0) -> Real:
-    """|m^H g(x, y)|^2 of a device with unit gain at every point of a grid at height z, shape (y, x)."""
-    grid_x, grid_y = np.meshgrid(x, y)
-    return design.receive_gain(grid_x.ravel(), grid_y.ravel(), z).reshape(grid_x.shape)
+    """Mean receive gain of a device with unit gain at every point of a grid at height z, shape (y, x)."""
+    return np.array([design.mean_gain(x, np.full(x.size, at), z) for at in y])

@@ -1,168 +1,297 @@
 """Line charts of a study, with confidence intervals."""
 
+import re
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure, SubFigure
+from matplotlib.collections import LineCollection
+from matplotlib.figure import SubFigure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import ScaledTranslation
 
 from airpass.core.display import Look, looks
-from airpass.figures.chart import Chart, Line, Panel
-from airpass.figures.style import RC, new_figure, plot
+from airpass.core.types import Real
+from airpass.figures.chart import INSIDE, WIDTHS_IN, Chart, Limits, Line, Panel
+from airpass.figures.style import FAMILIES, RC, Drawing, new_figure, plot, render
 
-COLUMN_IN = 3.5  # width of a column in IEEE journals
 PANEL_IN = 2.4  # height of a panel
 LEGEND_LINE_IN = 0.17  # height of a line of the legend
-BAND = 5  # minimum number of trials for a band of confidence intervals
+NOTE_IN = 0.18  # height of the line with the number of trials
+MOST_BANDS = 4  # with more lines in a panel, confidence intervals are bars
+WIDEST_BAND = 0.3  # so are those that on average take more than this part of the height
+REACH = 0.35  # confidence intervals extend the axes by at most this part of the range of the means
+COLUMN_GAP = 1.2  # between columns of a legend, in units of the size of its text
 LINE_PT = 8.0  # distance between labels at the ends of lines
+BAR_PT, BARS_PT = 2.2, 14.0  # largest distance of the bars of two lines, and of all, at a point
 
 
-def draw_chart(chart: Chart) -> Figure:
-    """Draw a chart at the width of a journal's column per panel in a row.
+def draw_chart(chart: Chart) -> Drawing:
+    """Draw a chart.
 
     Parameters
     ----------
     chart
-        Panels, lines and labels.
+        Panels, lines, labels and size.
 
     Returns
     -------
-    Figure
+    Drawing
         A matplotlib figure.
     """
-    panels, columns = list(chart.panels), chart.columns
-    # Panels that share a legend: all, or a row.
-    blocks = [panels]
-    if columns > 1:
-        blocks = [panels[first : first + columns] for first in range(0, len(panels), columns)]
-    styles = looks(line.key for panel in panels for line in panel.lines)
-    heights = [_height(chart, block) for block in blocks]
-    with mpl.rc_context(RC | {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 7}):
-        figure = new_figure(COLUMN_IN * columns, sum(heights))
-        parts = figure.subfigures(len(blocks), 1, squeeze=False, height_ratios=heights)[:, 0]
-        for part, block in zip(parts, blocks, strict=True):
-            _block(part, chart, block, styles)
+    rows = [
+        chart.panels[first : first + chart.columns] for first in range(0, len(chart.panels), chart.columns)
+    ]
+    blocks = rows if chart.row_legends else [list(chart.panels)]  # panels that share a legend
+    styles = _styles(chart)
+    width = chart.format.width_in or WIDTHS_IN["ieee-1"] * chart.columns
+    settings = _settings(chart)
+    note = chart.trials if chart.format.mode == "screen" else ""
+    with mpl.rc_context(settings):
+        heights = [_height(chart, block, width) for block in blocks]
+        needed = sum(heights) + (NOTE_IN if note else 0.0)
+        figure = new_figure(width, chart.format.height_in or needed, settings)
+        ratios = [*heights, *([NOTE_IN] if note else [])]
+        parts = figure.subfigures(len(ratios), 1, squeeze=False, height_ratios=ratios)[:, 0]
+        first = 0
+        for part, block in zip(parts, blocks, strict=False):
+            _block(part, chart, block, styles, width, first)
+            first += len(block)
+        if note:
+            parts[-1].text(0.5, 0.55, note, ha="center", va="center", fontsize=6.5, color="#555555")
     return figure
 
 
-def _legend_rows(chart: Chart, block: Sequence[Panel]) -> int:
-    keys = {line.key for panel in block for line in panel.lines}
-    return -(-len(keys) // (2 * chart.columns))
+def render_chart(chart: Chart, format_name: str) -> bytes:
+    """A chart as a picture. The same chart gives the same bytes."""
+    return render(draw_chart(chart), format_name)
 
 
-def _height(chart: Chart, block: Sequence[Panel]) -> float:
+def _settings(chart: Chart) -> Any:
+    paper = chart.format.mode == "paper"
+    sizes = {"font.size": 8, "axes.titlesize": 8, "legend.fontsize": 8 if paper else 7}
+    return RC | FAMILIES[chart.format.font] | sizes
+
+
+def _styles(chart: Chart) -> dict[str, Look]:
+    """Looks by key, in the order of the legend."""
+    found = looks(line.key for panel in chart.panels for line in panel.lines)
+    order = [key for key in chart.order if key in found]
+    return {key: found[key] for key in (*order, *(key for key in found if key not in order))}
+
+
+def _legend_columns(chart: Chart, block: Sequence[Panel], width: float) -> int:
+    """Number of columns of a legend, from the lengths of its labels."""
+    size = mpl.rcParams["legend.fontsize"]
+    labels = [re.sub(r"\\[A-Za-z]+", "x", line.label) for panel in block for line in panel.lines]
+    longest = max((len(label.replace("$", "")) for label in labels), default=1)
+    letter = 0.5 if chart.format.font == "times" else 0.55  # mean width, in units of the size
+    column_pt = size * (RC["legend.handlelength"] + 0.8 + COLUMN_GAP + letter * longest)
+    entries = len({line.key for panel in block for line in panel.lines})
+    most = max(1, int((72.0 * width + COLUMN_GAP * size) / column_pt))
+    rows = -(-entries // most)
+    return max(1, -(-entries // max(1, rows)))  # columns of about the same length
+
+
+def _height(chart: Chart, block: Sequence[Panel], width: float) -> float:
     """Height of panels that share a legend, with the legend, in inches."""
-    legend = 0.0 if chart.label_ends else 0.15 + LEGEND_LINE_IN * _legend_rows(chart, block)
-    return PANEL_IN * -(-len(block) // chart.columns) + legend
+    entries = len({line.key for panel in block for line in panel.lines})
+    legend = 0.0
+    if chart.format.legend == "below":
+        legend = 0.15 + LEGEND_LINE_IN * -(-entries // _legend_columns(chart, block, width))
+    letters = 0.15 if chart.format.mode == "paper" and len(chart.panels) > 1 else 0.0
+    return (PANEL_IN + letters) * -(-len(block) // chart.columns) + legend
 
 
-def _block(figure: SubFigure, chart: Chart, block: Sequence[Panel], styles: dict[str, Look]) -> None:
-    """Draw panels that share a legend."""
+def _block(
+    figure: SubFigure, chart: Chart, block: Sequence[Panel], styles: dict[str, Look], width: float, first: int
+) -> None:
+    """Draw panels that share a legend; `first` is the number of panels before them."""
     handles: dict[str, Line2D] = {}
     grid = figure.subplots(-(-len(block) // chart.columns), chart.columns, squeeze=False).ravel()
-    for axes, panel in zip(grid, block, strict=True):
+    for axes in grid[len(block) :]:
+        axes.set_axis_off()
+    for place, (axes, panel) in enumerate(zip(grid, block, strict=False)):
         handles |= _panel(axes, chart, panel, styles)
-    if handles and not chart.label_ends:
-        shown = [handles[key] for key in styles if key in handles]
-        figure.legend(handles=shown, loc="outside lower center", ncols=2 * chart.columns)
+        _name_panel(axes, chart, panel, first + place)
+    shown = [handles[key] for key in styles if key in handles]
+    if not shown:
+        return
+    if chart.format.legend == "below":
+        columns = _legend_columns(chart, block, width)
+        figure.legend(handles=shown, loc="outside lower center", ncols=columns, columnspacing=COLUMN_GAP)
+    elif chart.format.legend in INSIDE:
+        grid[0].legend(
+            handles=shown, loc=chart.format.legend, frameon=True, framealpha=0.85, edgecolor="none"
+        )
+
+
+def _name_panel(axes: Axes, chart: Chart, panel: Panel, number: int) -> None:
+    """The title of a panel, or in a paper the letter below it."""
+    axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
+    if chart.format.mode == "screen":
+        axes.set_title(panel.title)
+    elif len(chart.panels) > 1:
+        axes.set_xlabel(f"{panel.xlabel}\n({chr(ord('a') + number % 26)}) {panel.title}".rstrip())
 
 
 def _panel(axes: Axes, chart: Chart, panel: Panel, styles: dict[str, Look]) -> dict[str, Line2D]:
     """Draw a panel; its lines by key."""
+    if not panel.lines:
+        axes.text(0.5, 0.5, "no rows", ha="center", va="center", color="#555555")
+        axes.set(xticks=[], yticks=[])
+        return {}
     lines = sorted(panel.lines, key=lambda line: list(styles).index(line.key))
     handles = {}
     for place, line in enumerate(lines):
         spread = (place, len(lines)) if chart.over_rounds else ()
         handles[line.key] = plot(axes, styles[line.key], line.x, line.value, line.label, *spread)
-    axes.set(xlabel=panel.xlabel, ylabel=chart.ylabel, title=panel.title)
     axes.grid(True)
-    if chart.logarithmic:
-        axes.set(xscale="log", yscale="log")
+    axes.set(xscale="log" if "x" in chart.log else "linear", yscale="log" if "y" in chart.log else "linear")
+    if chart.log:
         axes.minorticks_off()
     if panel.ticks is not None:
         axes.set_xticks(*panel.ticks)
-    if chart.logarithmic:
-        return handles
-    for line in lines:
-        _band(axes, styles[line.key], line)
-    if chart.over_rounds:
+    elif chart.over_rounds and "x" not in chart.log:
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 2.5, 5, 10]))
+    if chart.over_rounds and "x" not in chart.log:
         axes.set_xlim(left=0)
-        _limit(axes, chart.percent, lines)
-        _end_bars(axes, styles, lines)
+    axes.set_xlim(*(panel.x_limits or axes.get_xlim()))  # what is drawn from here on does not move them
+    axes.set_ylim(*(panel.y_limits or _limits(chart, panel)))
+    if len(lines) <= MOST_BANDS and all(_taken(axes, line) <= WIDEST_BAND for line in lines):
+        for line in lines:
+            _band(axes, styles[line.key], line)
+    elif chart.over_rounds:
+        _end_bars(axes, styles, lines, panel.x_limits is None)
     else:
-        axes.set_ylim(bottom=0)
-    if chart.label_ends:
+        step = min(BAR_PT, BARS_PT / (len(lines) - 1)) if len(lines) > 1 else 0.0
+        for place, line in enumerate(lines):
+            _bars(axes, styles[line.key].colour, line, step * (place - (len(lines) - 1) / 2.0))
+    if chart.format.legend == "ends":
         _label_ends(axes, styles, lines)
     return handles
 
 
-def _band(axes: Axes, look: Look, line: Line) -> None:
-    """Confidence intervals as a band, where there are enough trials."""
-    value, half = np.array(line.value), np.where(np.array(line.count) >= BAND, line.half_width, np.nan)
-    if np.isfinite(half).any():
-        axes.fill_between(line.x, value - half, value + half, color=look.colour, alpha=0.12, linewidth=0)
+def _limits(chart: Chart, panel: Panel) -> Limits:
+    """Ends of the vertical axis, from the means; confidence intervals extend them a little at most."""
+    means, ends = [], []
+    for line in panel.lines:
+        skip = max(1, len(line.value) // 8) if chart.over_rounds and panel.percent else 0
+        value, half = np.array(line.value, dtype=float), np.array(line.half_width, dtype=float)
+        means += value[skip:].tolist()
+        ends += [*(value - half)[skip:], *(value + half)[skip:]]
+    if chart.over_rounds and not panel.percent:  # one round with a large loss does not hide the others
+        late = [
+            v for line in panel.lines for v in (line.value[0], *line.value[max(1, len(line.value) // 8) :])
+        ]
+        largest = 1.5 * max((v for v in late if np.isfinite(v)), default=np.inf)
+        means = [value for value in means if value <= largest]
+    known = [value for value in means if np.isfinite(value) and (value > 0.0 or "y" not in chart.log)]
+    if not known:
+        return (0.1, 1.0) if "y" in chart.log else (0.0, 1.0)
+    low, high = min(known), max(known)
+    if chart.over_rounds and panel.percent:
+        high = max([high, *(line.value[0] for line in panel.lines if np.isfinite(line.value[0]))])
+    if "y" in chart.log:
+        return low / 1.6, high * 1.6
+    span = (high - low) or 0.1 * abs(high) or 1.0
+    reached = [value for value in ends if np.isfinite(value)]
+    least = max(low - REACH * span, min([low, *reached]))
+    most = min(high + REACH * span, max([high, *reached]))
+    margin = 0.05 * (most - least or span)
+    bottom, top = least - margin, most + margin
+    if low >= 0.0 and bottom < 0.4 * top:
+        bottom = 0.0
+    return (max(0.0, bottom), min(101.0, top)) if panel.percent else (bottom, top)
 
 
-def _few(lines: Sequence[Line]) -> list[Line]:
-    """The lines with an interval at their end, but too few trials for a band."""
-    return [line for line in lines if 1 < line.count[-1] < BAND]
-
-
-def _limit(axes: Axes, percent: bool, lines: Sequence[Line]) -> None:
-    """Limit y to the values after the first eighth of the rounds, and to the intervals at the end.
-
-    The limit of a loss is at most one and a half times the largest value.
-    """
-    late = [value for line in lines for value in line.value[max(1, len(line.value) // 8) :]]
-    known = [value for value in late if np.isfinite(value)] or [1.0]
-    several = [line for line in lines if line.count[-1] > 1]
-    ends = [line.value[-1] + sign * line.half_width[-1] for line in several for sign in (-1.0, 1.0)]
-    if percent:
-        low = 10.0 * np.floor(min([*known, *ends]) / 10.0 - 0.2)
-        axes.set_ylim(max(0.0, low), min(100.0, max([*known, *ends]) + 2.0))
-    else:
-        shown = max([axes.get_ylim()[1], *ends])
-        axes.set_ylim(0.0, min(1.03 * shown, 1.5 * max([*known, *(line.value[0] for line in lines)])))
-
-
-def _end_bars(axes: Axes, styles: dict[str, Look], lines: Sequence[Line]) -> None:
-    """Confidence intervals of few trials, side by side to the right of the lines.
-
-    A triangle marks an interval that extends beyond the axes.
-    """
-    few = _few(lines)
+def _interval(axes: Axes, line: Line) -> tuple[Real, Real, Real, Real]:
+    """Ends of the confidence intervals, and the same within the axes."""
     bottom, top = axes.get_ylim()
-    for place, line in enumerate(few):
-        x, colour = line.x[-1] * (1.03 + 0.025 * place), styles[line.key].colour
-        low, high = line.value[-1] - line.half_width[-1], line.value[-1] + line.half_width[-1]
-        axes.plot([x, x], [max(low, bottom), min(high, top)], color=colour, linewidth=1.0)
-        for end, cut, triangle in ((low, low < bottom, "v"), (high, high > top, "^")):
-            y, marker = min(max(end, bottom), top), triangle if cut else "_"
-            axes.plot(x, y, color=colour, marker=marker, markersize=4.0, linestyle="", clip_on=False)
-    if few:
-        axes.set_xlim(right=max(line.x[-1] for line in few) * (1.035 + 0.025 * len(few)))
-        axes.set_xlabel(f"{axes.get_xlabel()} (bars: 95 % confidence, {few[0].count[-1]} trials)")
+    value, half = np.array(line.value, dtype=float), np.array(line.half_width, dtype=float)
+    low, high = value - half, value + half
+    return low, high, np.clip(low, bottom, top), np.clip(high, bottom, top)
+
+
+def _taken(axes: Axes, line: Line) -> float:
+    """Mean part of the height that the confidence intervals of a line take."""
+    *_, low, high = _interval(axes, line)
+    known = np.isfinite(low) & np.isfinite(high)
+    if not known.any():
+        return 0.0
+    place = axes.transScale + axes.transLimits
+    x = np.array(line.x, dtype=float)[known]
+    ends = [place.transform(np.column_stack([x, end[known]]))[:, 1] for end in (low, high)]
+    return float(np.mean(ends[1] - ends[0]))
+
+
+def _band(axes: Axes, look: Look, line: Line) -> None:
+    """Confidence intervals as a band."""
+    *_, low, high = _interval(axes, line)
+    if np.isfinite(low).any():
+        axes.fill_between(line.x, low, high, color=look.colour, alpha=0.14, linewidth=0, zorder=1.0)
+
+
+def _bars(axes: Axes, colour: str, line: Line, offset_pt: float) -> None:
+    """Confidence intervals as thin bars beside the points. A triangle marks one that is cut at the axes."""
+    low, high, shown_low, shown_high = _interval(axes, line)
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    beside = axes.transData + ScaledTranslation(offset_pt / 72.0, 0.0, figure.dpi_scale_trans)
+    known = np.isfinite(low) & (shown_low < shown_high)
+    x = np.array(line.x, dtype=float)
+    ends = zip(x[known], shown_low[known], shown_high[known], strict=True)
+    bars = [[(at, one), (at, other)] for at, one, other in ends]
+    axes.add_collection(
+        LineCollection(bars, colors=colour, linewidths=0.8, transform=beside, zorder=1.5), autolim=False
+    )
+    for cut, at, triangle in (
+        (known & (low < shown_low), shown_low, "v"),
+        (known & (high > shown_high), shown_high, "^"),
+    ):
+        if cut.any():
+            axes.scatter(
+                x[cut], at[cut], 7.0, color=colour, marker=triangle, linewidth=0, clip_on=False,
+                transform=beside, zorder=1.5,
+            )  # fmt: skip
+
+
+def _end_bars(axes: Axes, styles: dict[str, Look], lines: Sequence[Line], widen: bool) -> None:
+    """Confidence intervals at the ends of lines as bars, side by side to their right."""
+    shown = [line for line in lines if line.count[-1] > 1]
+    for place, line in enumerate(shown):
+        part = slice(len(line.x) - 1, len(line.x))
+        x = [line.x[-1] * (1.03 + 0.022 * place)]
+        end = Line(line.key, line.label, x, line.value[part], line.half_width[part], line.count[part])
+        _bars(axes, styles[line.key].colour, end, 0.0)
+    if shown and widen:
+        last = max(line.x[-1] for line in shown)
+        axes.set_xticks([tick for tick in axes.get_xticks() if tick <= last])  # none among the bars
+        axes.set_xlim(right=last * (1.04 + 0.022 * len(shown)))
 
 
 def _label_ends(axes: Axes, styles: dict[str, Look], lines: Sequence[Line]) -> None:
     """Labels to the right of the ends of lines, moved apart where they would overlap."""
-    low, high = axes.get_ylim()
-    gap = LINE_PT * (high - low) / (72.0 * 0.72 * PANEL_IN)  # axes take about that part of a panel
-    ordered = sorted(lines, key=lambda line: line.value[-1])
+    gap = LINE_PT / (72.0 * 0.72 * PANEL_IN)  # axes take about that part of a panel
+    place_of = axes.transScale + axes.transLimits  # from data to a part of the axes
+    ends = [float(place_of.transform((line.x[-1], line.value[-1]))[1]) for line in lines]
+    ordered = sorted((float(np.clip(end, 0.0, 1.0)), line.key) for end, line in zip(ends, lines, strict=True))
     heights: list[float] = []
-    for line in ordered:  # upwards, each at least a gap above the one before
-        heights.append(max(line.value[-1], heights[-1] + gap if heights else -np.inf))
+    for end, _ in ordered:  # upwards, each at least a gap above the one before
+        heights.append(max(end, heights[-1] + gap if heights else 0.0))
     for place in reversed(range(len(ordered))):  # downwards from the top of the axes
-        above = heights[place + 1] - gap if place + 1 < len(ordered) else high
+        above = heights[place + 1] - gap if place + 1 < len(ordered) else 1.0
         heights[place] = min(heights[place], above)
-    for line, height in zip(ordered, heights, strict=True):
+    texts = {line.key: line.label for line in lines}
+    for (_, key), height in zip(ordered, heights, strict=True):
         axes.annotate(
-            line.label,
+            texts[key],
             (1.02, height),
-            xycoords=("axes fraction", "data"),
-            color=styles[line.key].colour,
+            xycoords="axes fraction",
+            color=styles[key].colour,
             fontsize=7,
             va="center",
             annotation_clip=False,

@@ -29,11 +29,35 @@ RC: Any = {
 }
 
 FORMATS = ("png", "pdf", "svg")
+FAMILIES: Any = {
+    "sans": {"font.family": ["DejaVu Sans"], "mathtext.fontset": "dejavusans"},
+    "times": {"font.family": ["STIXGeneral", "DejaVu Sans"], "mathtext.fontset": "stix"},
+}
 
 
-def new_figure(width_in: float, height_in: float) -> Figure:
+class Drawing(Figure):
+    """A figure with the settings that it is drawn with, as ticks get their fonts when it is saved."""
+
+    settings: Any = RC
+
+
+def new_figure(width_in: float, height_in: float, settings: Any = RC) -> Drawing:
     """An empty figure with constrained layout that needs no display."""
-    return Figure(figsize=(width_in, height_in), layout="constrained")
+    figure = Drawing(figsize=(width_in, height_in), layout="constrained")
+    figure.settings = settings
+    return figure
+
+
+def check_formula(field: str, text: str) -> None:
+    """Raise InvalidInput if matplotlib cannot draw the formulas in a text."""
+    from matplotlib.mathtext import MathTextParser
+
+    try:
+        MathTextParser("path").parse(text)
+    except ValueError:
+        raise InvalidInput(
+            f"{field} = {text!r}: what is between dollar signs is not a formula that matplotlib can draw"
+        ) from None
 
 
 def plot(axes: Axes, look: Look, x: Any, y: Any, label: str, place: int = 0, lines: int = 1) -> Line2D:
@@ -70,6 +94,7 @@ def plot(axes: Axes, look: Look, x: Any, y: Any, label: str, place: int = 0, lin
         markersize=6.5 if look.marker == "*" else 4.0,
         markerfacecolor=look.colour if look.filled else "white",
         markevery=(place % step, step),
+        zorder=2.5 - 0.1 * look.width,  # wide lines are below others
     )
     return line
 
@@ -85,7 +110,7 @@ def checked_format(path: Path) -> str:
 def render(figure: Figure, format_name: str) -> bytes:
     """The picture as bytes. The same figure gives the same PDF, as no date is stored in it."""
     buffer = BytesIO()
-    with mpl.rc_context(RC):
+    with mpl.rc_context(figure.settings if isinstance(figure, Drawing) else RC):
         undated = {"CreationDate": None} if format_name == "pdf" else None
         figure.savefig(buffer, format=format_name, metadata=undated)
     return buffer.getvalue()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from airpass.core.display import looks
 from airpass.figures.style import RC, new_figure, plot
@@ -46,6 +47,7 @@ def draw_training(runs: Sequence["TrainingRun"]) -> Figure:
             axes.set(xlabel="communication round", ylabel=ylabel)
             axes.grid(True)
             axes.set_xlim(left=0)
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         if classified:
             left.set_ylim(0, 100)
         first = runs[0]

@@ -1,4 +1,4 @@
-"""`sweep` and `reproduce`: run studies from Python. The commands of the same names use the parts of this file."""
+"""`sweep` and `reproduce`: run studies from Python. The commands of the same names use their parts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -52,7 +52,7 @@ def sweep(
     chosen = from_dict(study) if isinstance(study, Mapping) else load(study)
     folder = Path("runs") / chosen.name if out is None else Path(out)
     where = executor(workers, dask, chosen.trials, report)(report)
-    outcome, _ = run_sweep(chosen, folder, where, PYTHON, lambda trial: report(trial.name))
+    outcome, _, _ = run_sweep(chosen, folder, where, PYTHON, lambda trial: report(trial.name))
     _check([outcome])
     return open_study(folder)
 

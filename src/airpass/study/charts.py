@@ -1,27 +1,62 @@
 """Charts of a study's rows, as plain data for `airpass.figures.study`."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isnan
 from typing import NamedTuple
 
 from airpass.core.display import display_name
-from airpass.figures.chart import Chart, Line, Panel
+from airpass.core.errors import InvalidInput
+from airpass.core.fields import named, with_unit
+from airpass.figures.chart import Chart, Format, Line, Panel, plain
+from airpass.study.figure_table import FigureTable
 from airpass.study.summary import Mean, means_by_point, means_by_round
 from airpass.study.trial import Row
+
+ROUND = "communication round"
+WIDE_IN = 5.0  # from this width on, panels are side by side
 
 
 class Shown(NamedTuple):
     """How a metric is shown."""
 
     label: str
-    scale: float  # from the value in rows to the value shown
-    digits: int
+    scale: float = 1.0  # from the value in rows to the value shown
+    digits: int = 3
+    most: bool = True  # whether more is better
 
 
 METRICS = {
     "test_accuracy": Shown("test accuracy, %", 100.0, 1),
-    "train_loss": Shown("training loss", 1.0, 3),
+    "test_loss": Shown("test loss", most=False),
+    "train_loss": Shown("training loss", most=False),
     "selected_count": Shown("selected devices", 1.0, 1),
+    "weakest_score": Shown("weakest score"),
+    "mse": Shown("aggregation error (MSE)", 1.0, 4, most=False),
+    "predicted_mse": Shown("predicted MSE", 1.0, 4, most=False),
+    "measured_mse": Shown("measured MSE", 1.0, 4, most=False),
+    "sdr_db": Shown("signal-to-distortion ratio, dB", 1.0, 1),
+    "predicted_sdr_db": Shown("predicted SDR, dB", 1.0, 1),
+    "measured_sdr_db": Shown("measured SDR, dB", 1.0, 1),
+    "largest_power": Shown("largest transmit power, P₀", most=False),
+    "seconds": Shown("time, s", most=False),
 }
+
+
+def shown(metric: str) -> Shown:
+    """How a metric is shown. Metrics that are not in `METRICS` are named by their key."""
+    return METRICS.get(metric) or Shown(metric.replace("_", " "))
+
+
+def shown_metric(rows: Sequence[Row]) -> str:
+    """The metric that a sweep shows by default.
+
+    Test accuracy, test loss if models were trained for regression, or selected devices without training.
+    """
+    accuracies = [row.value for row in rows if row.metric == "test_accuracy"]
+    if not accuracies:
+        return "selected_count"
+    return "test_loss" if all(isnan(value) for value in accuracies) else "test_accuracy"
 
 
 def line(key: str, label: str, x: Sequence[float], means: Sequence[Mean], scale: float = 1.0) -> Line:
@@ -46,7 +81,7 @@ def rounds_chart(
     rows
         Rows of a study.
     metric
-        A key of `METRICS`.
+        A metric of the rows.
     panels
         Titles by point of the axis; with `labels`, by scheme.
     labels
@@ -59,25 +94,26 @@ def rounds_chart(
         Panels in the order of `panels`.
     """
     means = means_by_round(rows, metric)
-    shown = METRICS[metric]
+    look = shown(metric)
     found: dict[str, list[Line]] = {panel: [] for panel in panels}
     for (scheme, point), rounds in means.items():
         panel, key, label = (
-            (point, scheme, display_name(scheme)) if labels is None else (scheme, point, labels[point])
+            (point, scheme, plain(display_name(scheme))) if labels is None else (scheme, point, labels[point])
         )
-        found[panel].append(line(key, label, list(rounds), list(rounds.values()), shown.scale))
+        found[panel].append(line(key, label, list(rounds), list(rounds.values()), look.scale))
     return Chart(
-        panels=[Panel(panels[key], "communication round", lines) for key, lines in found.items()],
-        ylabel=shown.label,
+        panels=[
+            Panel(panels[key], ROUND, lines, ylabel=look.label, percent=metric == "test_accuracy")
+            for key, lines in found.items()
+        ],
         over_rounds=True,
-        percent=metric == "test_accuracy",
-        label_ends=labels is not None,
+        format=Format(legend="below" if labels is None else "ends"),
     )
 
 
 def axis_panel(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Panel:
     """A metric at the last round against the sweep's axis, with one line per scheme."""
-    shown = METRICS[metric]
+    look = shown(metric)
     points = list(dict.fromkeys(row.x_label for row in rows))
     numeric = all(row.x is not None for row in rows)
     place = {
@@ -88,38 +124,142 @@ def axis_panel(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Pan
     for scheme, found in means_by_point(rows, metric).items():
         known = sorted(found, key=lambda point: place[point])
         x, means = [place[point] for point in known], [found[point] for point in known]
-        lines.append(line(scheme, display_name(scheme), x, means, shown.scale))
-    return Panel(title, xlabel, lines, None if numeric else (list(range(len(points))), points))
+        lines.append(line(scheme, plain(display_name(scheme)), x, means, look.scale))
+    ticks = None if numeric else (list(range(len(points))), [plain(point) for point in points])
+    return Panel(title, xlabel, lines, ticks, look.label, percent=metric == "test_accuracy")
 
 
-def axis_chart(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Chart:
-    """A chart of one `axis_panel`."""
-    return Chart(panels=[axis_panel(rows, metric, xlabel, title)], ylabel=METRICS[metric].label)
+@dataclass(frozen=True)
+class Shape:
+    """What a sweep is, apart from its rows.
+
+    Parameters
+    ----------
+    name
+        Name of the sweep.
+    axis
+        The field that varies, or "".
+    schemes
+        Labels of the schemes, in the order of the file.
+    points
+        `x_label` of the points, in the order of the file.
+    """
+
+    name: str
+    axis: str
+    schemes: tuple[str, ...]
+    points: tuple[str, ...]
+
+    def sorted(self, rows: Sequence[Row]) -> list[Row]:
+        """Rows in the order of the file: by point, then by scheme. Other schemes and points are left out."""
+        points = {point: place for place, point in enumerate(self.points)}
+        schemes = {scheme: place for place, scheme in enumerate(self.schemes)}
+        chosen = [row for row in rows if row.x_label in points and row.scheme in schemes]
+        return sorted(chosen, key=lambda row: (points[row.x_label], schemes[row.scheme]))
+
+    def named_point(self, point: str) -> str:
+        """A point of the axis as a title."""
+        if not self.axis:
+            return ""
+        name, unit = named(self.axis)
+        value = f"{float(point):g}" if point.replace(".", "", 1).removeprefix("-").isdigit() else plain(point)
+        return f"{name}: {value}{f' {unit}' if unit else ''}"
 
 
-def shown_metric(rows: Sequence[Row]) -> str:
-    """The metric of a sweep's table and chart: test accuracy, or selected devices without training."""
-    return "test_accuracy" if any(row.metric == "test_accuracy" for row in rows) else "selected_count"
+def shape_of(rows: Sequence[Row], axis: str = "") -> Shape:
+    """The shape of rows whose study is not known: everything in the order of the rows."""
+    points = tuple(dict.fromkeys(row.x_label for row in rows))
+    name = rows[0].figure if rows else ""
+    return Shape(name, axis, tuple(dict.fromkeys(row.scheme for row in rows)), points)
 
 
-def sweep_chart(rows: Sequence[Row], axis: str, title: str) -> Chart | None:
+def sweep_metrics(rows: Sequence[Row], table: FigureTable) -> tuple[str, ...]:
+    """The metrics that a sweep shows. Raise InvalidInput if the rows do not have them."""
+    held = sorted({row.metric for row in rows})
+    for metric in table.metric:
+        if rows and metric not in held:
+            raise InvalidInput(f"figure.metric = {metric!r}: the rows have {', '.join(held)}")
+    return table.metric or (shown_metric(rows),)
+
+
+def sweep_chart(rows: Sequence[Row], shape: Shape, table: FigureTable) -> Chart | None:
     """The chart of a sweep.
 
     Parameters
     ----------
     rows
         Rows of the sweep.
-    axis
-        The field that varies, or "".
-    title
-        Title of the chart.
+    shape
+        Axis and order.
+    table
+        The table [figure].
 
     Returns
     -------
     Chart or None
         Against the axis; without one, against rounds of training; None if there are neither.
     """
-    metric = shown_metric(rows)
-    if axis:
-        return axis_chart(rows, metric, axis, title)
-    return rounds_chart(rows, metric, {"": title}) if metric == "test_accuracy" else None
+    rows = shape.sorted(rows)
+    metrics = sweep_metrics(rows, table)
+    if not rows:
+        return None
+    with_axis = len(shape.points) > 1 or bool(shape.points[0])
+    over_rounds = table.over == "rounds" or not with_axis
+    trained = {row.metric for row in rows if row.round > 0}
+    if over_rounds and not trained >= set(metrics):
+        if table.over == "rounds":
+            known = ", ".join(sorted(trained)) or "none, as nothing was trained"
+            raise InvalidInput(f'figure.over = "rounds": metrics with rounds are {known}')
+        return None
+    panels: list[Panel] = []
+    for place, metric in enumerate(metrics):
+        name = plain(shape.name) if table.mode == "screen" else ""
+        title = name if table.title is None else table.title
+        if over_rounds:
+            points = {
+                point: shape.named_point(point) if len(shape.points) > 1 else title for point in shape.points
+            }
+            found = list(rounds_chart(rows, metric, points).panels)
+        else:
+            name, unit = named(shape.axis) if shape.axis else ("x", "")
+            name = name if table.x_label is None else table.x_label
+            unit = table.x_unit if table.x_unit is not None else "" if table.x_label is not None else unit
+            found = [axis_panel(rows, metric, with_unit(name, unit), title if place == 0 else "")]
+        panels += [_adjusted(panel, table, place) for panel in found]
+    width = table.width or 0.0
+    chart = Chart(
+        panels=panels,
+        over_rounds=over_rounds,
+        columns=min(len(panels), 2 if len(panels) != 3 else 3) if width >= WIDE_IN else 1,
+    )
+    return formatted(chart, replace(table, order=tuple(table.in_order(shape.schemes))))
+
+
+def _adjusted(panel: Panel, table: FigureTable, place: int) -> Panel:
+    """A panel with the table's labels and limits for the metric at `place`."""
+    if table.x_label is not None and panel.xlabel == ROUND:
+        panel = replace(panel, xlabel=with_unit(table.x_label, table.x_unit or ""))
+    if place < len(table.y_label):
+        panel = replace(panel, ylabel=table.y_label[place])
+    if place < len(table.y_limits):
+        panel = replace(panel, y_limits=table.y_limits[place])
+    return panel
+
+
+def formatted(chart: Chart, table: FigureTable) -> Chart:
+    """A chart with the size, fonts, labels, order and legend of a table [figure]."""
+    panels = [
+        replace(
+            panel,
+            x_limits=table.x_limits or panel.x_limits,
+            lines=[replace(one, label=table.labels.get(one.key, one.label)) for one in panel.lines],
+        )
+        for panel in chart.panels
+    ]
+    return replace(
+        chart,
+        panels=panels,
+        log=table.log or chart.log,
+        order=table.order or chart.order,
+        format=table.format(chart.format),
+    )

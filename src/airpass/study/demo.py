@@ -1,8 +1,10 @@
 """`airpass demo`: design and train the paper's small set-up with all fast schemes, and write a report."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from airpass.core.display import display_name
 from airpass.core.files import write_atomically
 from airpass.designs.api import Design, design
 from airpass.documents import design_document, encode
@@ -15,7 +17,7 @@ from airpass.learning.history import TrainingRun
 from airpass.learning.options import TrainOptions
 from airpass.learning.training import prepare
 from airpass.scenario import Scenario
-from airpass.study.report import render_page
+from airpass.study.report import Section, render_page
 
 DATASET = "mnist-mini"
 SCHEMES = {
@@ -68,11 +70,15 @@ def run(
     options = TrainOptions(rounds=rounds, evaluate_every=max(1, rounds // 20))
     scenario, data = prepare(Scenario.paper(seed=seed), DATASET, options, seed)
     results = {name: design(scenario, name, seed=seed) for name in SCHEMES if name != FEDAVG}
-    pictures = {}
+    sections = []
     for name, result in results.items():
-        pictures[name] = render(draw_design(result), "png")
-        write_atomically(out / f"{name}.png", pictures[name])
+        for kind in ("pdf", "png"):
+            picture = render(draw_design(result), kind)
+            write_atomically(out / f"{name}.{kind}", picture)
         write_atomically(out / f"{name}.json", encode(design_document(result)))
+        files = tuple(out / f"{name}.{kind}" for kind in ("pdf", "png", "json"))
+        caption = "Room from above with antennas and devices, and the score of every device"
+        sections.append(Section(name, display_name(name), picture, caption=caption, wide=True, files=files))
     runs = compare(
         scenario,
         [results.get(name, FEDAVG) for name in SCHEMES],
@@ -85,16 +91,41 @@ def run(
         on_end=on_end,
     )
     rows = [_row(done, results.get(done.scheme)) for done in runs]
-    page = render_page(
+    for kind in ("pdf", "png"):
+        curves = render(draw_training(runs), kind)
+        write_atomically(out / f"curves.{kind}", curves)
+    files = tuple(out / f"curves.{kind}" for kind in ("pdf", "png"))
+    caption = "Test accuracy and training loss against rounds, one trial"
+    learning = Section("learning", "Learning", curves, caption=caption, wide=True, files=files)
+    page = out / "report.html"
+    content = render_page(
         "demo.html",
         rows=rows,
-        curves=render(draw_training(runs), "png"),
-        pictures=pictures,
+        summary=summary(runs),
+        sections=[section.linked(page) for section in (learning, *sections)],
         rounds=runs[0].history[-1].round,
         seed=seed,
     )
-    write_atomically(out / "report.html", page)
+    write_atomically(page, content)
     return rows
+
+
+def summary(runs: Sequence[TrainingRun]) -> list[str]:
+    """What the demo shows, in two sentences."""
+    by_count: dict[int, list[str]] = {}
+    for run in runs:
+        if run.scheme != FEDAVG:
+            by_count.setdefault(run.history[-1].selected_count, []).append(display_name(run.scheme))
+    counts = [f"{count} with {', '.join(by_count[count])}" for count in sorted(by_count, reverse=True)]
+    accuracies = [
+        f"{100 * run.history[-1].test_accuracy:.1f} % with {display_name(run.scheme)}"
+        for run in sorted(runs, key=lambda run: -run.history[-1].test_accuracy)
+    ]
+    return [
+        f"Selected of {runs[0].devices} devices: {'; '.join(counts)}.",
+        f"Test accuracy after {runs[0].history[-1].round} rounds: {'; '.join(accuracies)}.",
+        "One draw of devices and one run of training: a demonstration, not a comparison.",
+    ]
 
 
 def _row(run: TrainingRun, link: Design | None) -> Row:

@@ -97,7 +97,7 @@ def write_provenance(
 
 
 def description(trials: Sequence[Trial], provenance: Mapping[str, Any], plan: Progress) -> list[str]:
-    """Lines for the report: trials, sizes, training, time and machine, command."""
+    """Lines for the report: trials, sizes, training, time and machine."""
     seeds = sorted({trial.seed for trial in trials})
     named = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
     lines = [f"{plan}, {named}"]
@@ -110,11 +110,14 @@ def description(trials: Sequence[Trial], provenance: Mapping[str, Any], plan: Pr
     if failed := len(provenance["failed"]):
         lines[0] += f"; {failed} runs failed"
     sizes = {
-        (trial.scenario["devices"]["count"], *(trial.scenario["receiver"][name] for name in RECEIVER))
+        (
+            trial.scenario.get("devices", {}).get("count"),
+            *(trial.scenario.get("receiver", {}).get(name) for name in RECEIVER),
+        )
         for trial in trials
     }
-    if len(sizes) == 1:
-        devices, waveguides, antennas = sizes.pop()
+    devices, waveguides, antennas = sizes.pop()
+    if not sizes and None not in (devices, waveguides, antennas):
         lines.append(f"{devices} devices, {waveguides} waveguides, {antennas} antennas per waveguide")
     if (training := trials[0].training) is not None:
         lines.append("training: " + ", ".join(f"{name} = {value}" for name, value in training.items()))

@@ -1,9 +1,12 @@
 """HTML pages that need no other file, and the verdicts on claims as text and as plain data."""
 
 import base64
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import jinja2
 
@@ -23,14 +26,59 @@ _TEMPLATES.filters |= {
 
 @dataclass(frozen=True)
 class Section:
-    """A figure in the report."""
+    """A picture with its table in a report.
+
+    Parameters
+    ----------
+    name
+        Anchor in the page.
+    title
+        Heading.
+    picture
+        PNG; None if there is none.
+    table
+        Headings and cells; None if there is none.
+    about
+        How it was made.
+    caption
+        Text below the picture.
+    wide
+        Whether the picture is wider than a column of text.
+    command
+        Command line that made it.
+    files
+        Files beside the page that belong to the picture.
+    links
+        Text and address of links to `files`, see `linked`.
+    """
 
     name: str
     title: str
-    picture: bytes = field(repr=False)  # PNG
-    table: Table = field(repr=False)
-    about: Sequence[str] = field(repr=False)  # how it was made; the last line is the command
-    wide: bool = False  # whether the picture has several columns
+    picture: bytes | None = field(repr=False)  # PNG
+    table: Table | None = field(default=None, repr=False)
+    about: Sequence[str] = field(default=(), repr=False)
+    caption: str = ""
+    wide: bool = False
+    command: str = ""
+    files: tuple[Path, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def pdf(self) -> str:
+        """Address of the picture as PDF, or ""."""
+        return next((way for name, way in self.links.items() if name.endswith(".pdf")), "")
+
+    def linked(self, page: Path) -> "Section":
+        """The section with links from a page to those of its files that exist."""
+        links = {}
+        for path in self.files:
+            if path.is_file():
+                try:
+                    way = Path(os.path.relpath(path, page.parent)).as_posix()
+                except ValueError:  # on another drive
+                    continue
+                links[path.name] = quote(way)
+        return replace(self, links=links)
 
 
 def render_page(template: str, **values: Any) -> bytes:
@@ -53,8 +101,32 @@ def render_page(template: str, **values: Any) -> bytes:
 
 def report(sections: Sequence[Section], verdicts: Sequence[Verdict], scale: str, command: str) -> bytes:
     """The page of `airpass reproduce`."""
-    values = {"sections": sections, "verdicts": verdicts, "scale": scale, "command": command}
-    return render_page("report.html", **values, multiplicity=multiplicity(verdicts))
+    return render_page(
+        "report.html",
+        sections=sections,
+        verdicts=verdicts,
+        summary=claims_summary(verdicts),
+        scale=scale,
+        command=command,
+        multiplicity=multiplicity(verdicts),
+    )
+
+
+def claims_summary(verdicts: Sequence[Verdict]) -> dict[str, list[tuple[str, str]]]:
+    """Claims by verdict, as the paper ran them: their names, each with its data set if there are several."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for one in verdicts:
+        for part in one.verdict.split("; "):
+            data, colon, verdict = part.rpartition(": ")
+            found.setdefault(verdict, []).append((one.claim, data if colon else ""))
+    order = ("holds", "holds, with ties", "does not hold", "tie", "not decided", "no rows")
+    return {verdict: found[verdict] for verdict in sorted(found, key=lambda text: _rank(text, order))}
+
+
+def _rank(verdict: str, order: Sequence[str]) -> tuple[int, bool]:
+    """Place of a verdict among others; interim ones follow."""
+    plain = verdict.removesuffix(" (interim)")
+    return order.index(plain) if plain in order else len(order), plain != verdict
 
 
 def claims_text(verdicts: Sequence[Verdict]) -> str:

@@ -3,19 +3,22 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import tomli_w
+
+from airpass.core.fields import named, with_unit
 from airpass.core.files import write_atomically
-from airpass.figures.chart import Chart
-from airpass.study.charts import shown_metric, sweep_chart
+from airpass.study.charts import WIDE_IN, shown, sweep_chart, sweep_metrics
 from airpass.study.claims import Rows, judge
 from airpass.study.paper import figures as all_figures
 from airpass.study.paper.base import PaperFigure
 from airpass.study.paper.plan import Progress, progress
 from airpass.study.provenance import check_folder, description, write_provenance
-from airpass.study.report import Section, report
+from airpass.study.replot import STUDY, write_chart
+from airpass.study.report import Section, render_page, report
 from airpass.study.runner import Executor, Outcome, run_trials
 from airpass.study.store import Store
 from airpass.study.sweep import Sweep
-from airpass.study.tables import Table, by_point
+from airpass.study.tables import Table, best, by_point
 from airpass.study.trial import Row, Trial
 
 OnDone = Callable[[Trial], None]
@@ -68,16 +71,25 @@ def reproduce(
             continue
         made = write_provenance(out, name, scale, command, executor.about, outcome, len(trials))
         chart = figure.chart(rows[name])
-        picture = _write_chart(chart, out / name)
-        about = description(trials, made, plan_progress(figure, scale, rows[name]))
-        sections.append(
-            Section(name, figure.title, picture, figure.table(rows[name]), about, chart.columns > 1)
+        section = Section(
+            name=name,
+            title=f"{name}: {figure.title}",
+            picture=write_chart(chart, out / name),
+            table=figure.table(rows[name]),
+            about=description(trials, made, plan_progress(figure, scale, rows[name])),
+            caption=chart.trials,
+            wide=chart.columns > 1,
+            command=made["command"],
+            files=_files(out, name),
         )
-        page = report(sections[-1:], judge({name: rows[name]}, scale), scale, command)
-        write_atomically(out / "report.html", page)
+        sections.append(section)
+        page = out / "report.html"
+        found = judge({name: rows[name]}, scale)
+        write_atomically(page, report([section.linked(page)], found, scale, command))
     if len(sections) > 1:
-        page = report(sections, judge(rows, scale), scale, command)
-        write_atomically(folder("all") / "report.html", page)
+        page = folder("all") / "report.html"
+        linked = [section.linked(page) for section in sections]
+        write_atomically(page, report(linked, judge(rows, scale), scale, command))
     return outcomes, rows
 
 
@@ -120,17 +132,22 @@ def stored(
     return found
 
 
+def _files(out: Path, name: str) -> tuple[Path, ...]:
+    """What belongs to a picture."""
+    return tuple(out / file for file in (f"{name}.pdf", f"{name}.png", "rows.parquet", "provenance.json"))
+
+
 def run_sweep(
     sweep: Sweep, out: Path, executor: Executor, command: str, on_done: OnDone
-) -> tuple[Outcome, Table]:
-    """Run a user-defined sweep.
+) -> tuple[Outcome, dict[str, Table], list[Row]]:
+    """Run a user-defined sweep, and write rows, the sweep's file, picture, provenance and report.html.
 
     Parameters
     ----------
     sweep
-        Name, axis and trials.
+        Name, axis, trials and figure.
     out
-        Folder for rows, pictures and provenance.
+        Folder to write to.
     executor
         Where trials run.
     command
@@ -142,28 +159,55 @@ def run_sweep(
     -------
     outcome : Outcome
         Numbers of trials, and failures.
-    table : Table
-        Test accuracy if models were trained, else numbers of selected devices.
+    tables : dict[str, Table]
+        Means by metric: those of the figure; by default test accuracy if models were trained, else
+        numbers of selected devices.
+    rows : list[Row]
+        The rows, in the order of the file.
     """
     check_folder(out, sweep.name)
     store = Store(out)
     outcome = run_trials(sweep.trials, store, executor, on_done)
-    rows = store.merge(sweep.trials)
+    rows = sweep.shape.sorted(store.merge(sweep.trials))
+    metrics = sweep_metrics(rows, sweep.figure)
+    order = sweep.figure.in_order(sweep.shape.schemes)
+    tables = {metric: by_point(rows, metric, order=order) for metric in metrics}
     if rows:
-        chart = sweep_chart(rows, sweep.axis, sweep.name)
-        if chart is not None:
-            _write_chart(chart, out / sweep.name)
-        write_provenance(out, sweep.name, "", command, executor.about, outcome, len(sweep.trials), sweep.axis)
-    return outcome, by_point(rows, shown_metric(rows))
+        write_atomically(out / STUDY, tomli_w.dumps(sweep.tables).encode())
+        made = write_provenance(out, sweep.name, "", command, executor.about, outcome, len(sweep.trials))
+        chart = sweep_chart(rows, sweep.shape, sweep.figure)
+        about = description(sweep.trials, made, progress(sweep.trials, {row.key for row in rows}))
+        title = sweep.figure.title or sweep.name
+        sections = [
+            Section(
+                name="figure",
+                title="Figure",
+                picture=None if chart is None else write_chart(chart, out / sweep.name),
+                about=about,
+                caption="" if chart is None else chart.trials,
+                wide=chart is not None and (chart.format.width_in or 0.0) >= WIDE_IN,
+                command=made["command"],
+                files=(*_files(out, sweep.name), out / STUDY),
+            )
+        ]
+        sections += [
+            Section(name=metric, title=_heading(metric, sweep.axis), picture=None, table=table)
+            for metric, table in tables.items()
+        ]
+        page = out / "report.html"
+        content = render_page(
+            "sweep.html",
+            title=title,
+            summary=[best(rows, metric, sweep.axis) for metric in metrics],
+            failed=made["failed"],
+            sections=[section.linked(page) for section in sections],
+            command=command,
+        )
+        write_atomically(page, content)
+    return outcome, tables, rows
 
 
-def _write_chart(chart: Chart, stem: Path) -> bytes:
-    """Write a chart as PNG and PDF, and return the PNG."""
-    from airpass.figures.study import draw_chart
-    from airpass.figures.style import render
-
-    drawn = draw_chart(chart)
-    for kind in ("pdf", "png"):
-        picture = render(drawn, kind)
-        write_atomically(stem.with_name(f"{stem.name}.{kind}"), picture)
-    return picture
+def _heading(metric: str, axis: str) -> str:
+    """Heading of a table of a sweep."""
+    label = shown(metric).label
+    return label[0].upper() + label[1:] + (f", by {with_unit(*named(axis))}" if axis else "")

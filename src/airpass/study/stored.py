@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from airpass.core.errors import InvalidInput
-from airpass.figures.chart import Chart
-from airpass.study.charts import shown_metric, sweep_chart
+from airpass.study.charts import shown_metric
 from airpass.study.claims import judge
 from airpass.study.paper import figures
 from airpass.study.paper.base import SCALES, PaperFigure
 from airpass.study.provenance import machine
+from airpass.study.replot import redraw
 from airpass.study.store import MERGED, Store, decode
 from airpass.study.tables import Table, by_point
 from airpass.study.trial import Row
@@ -25,21 +25,21 @@ class StoredStudy:
 
     Parameters
     ----------
+    path
+        Folder, or file of rows.
     name
         Name of the study.
     figure
         The figure of the paper that it reproduces; None for a sweep.
-    axis
-        The field that a sweep varies, or "".
     rows
         All rows, with times.
     provenance
         Content of provenance.json; empty if there is none.
     """
 
+    path: Path
     name: str
     figure: PaperFigure | None
-    axis: str
     rows: Sequence[Row]
     provenance: Mapping[str, Any]
 
@@ -60,11 +60,36 @@ class StoredStudy:
             return self.figure.table(self.rows)
         return by_point(self.rows, shown_metric(self.rows))
 
-    def chart(self) -> Chart | None:
-        """The chart; None for a sweep with neither an axis nor training."""
-        if self.figure is not None:
-            return self.figure.chart(self.rows)
-        return sweep_chart(self.rows, self.axis, self.name)
+    def plot(self, path: str | Path | None = None, config: Mapping[str, Any] | None = None) -> Any:
+        """Draw the study.
+
+        Parameters
+        ----------
+        path
+            Picture to write: .png, .pdf or .svg.
+        config
+            Entries of a table [figure]; those of the sweep if not given.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The picture.
+        """
+        from airpass.figures.study import draw_chart
+        from airpass.figures.style import save
+
+        drawn = draw_chart(redraw(self.path, config))
+        if path is not None:
+            save(drawn, Path(path))
+        return drawn
+
+    def to_frame(self) -> Any:
+        """All rows as a pandas data frame."""
+        try:
+            import pandas
+        except ImportError:
+            raise InvalidInput("to_frame needs pandas: pip install pandas") from None
+        return pandas.DataFrame([asdict(row) for row in self.rows])
 
     def verdicts(self) -> list[Verdict]:
         """Verdicts on the claims that a figure of the paper is about; none for a sweep."""
@@ -98,8 +123,7 @@ def open_study(path: Path) -> StoredStudy:
         rows = [row for file in files if file.exists() for row in decode(file)]
     if not rows:
         raise InvalidInput(f"{path}: holds no rows; run airpass reproduce or airpass sweep first")
-    has_axis = any(row.x_label for row in rows)
-    return StoredStudy(name, figure, str(provenance.get("axis", "x" if has_axis else "")), rows, provenance)
+    return StoredStudy(path, name, figure, rows, provenance)
 
 
 def _provenance(path: Path) -> dict[str, Any]:

@@ -27,6 +27,8 @@ def mean(values: Sequence[float]) -> Mean:
         return Mean(float("nan"), float("nan"), 0)
     if known.size == 1:
         return Mean(float(known[0]), float("nan"), 1)
+    if not np.isfinite(known).all():  # such as the signal-to-distortion ratio of ideal aggregation
+        return Mean(sum(known.tolist()) / known.size, float("nan"), int(known.size))
     quantile = float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, known.size - 1))
     half = quantile * float(known.std(ddof=1)) / float(np.sqrt(known.size))
     return Mean(float(known.mean()), half, int(known.size))

@@ -16,6 +16,10 @@ count = 50
 dataset = "mnist-mini"
 rounds = 100
 
+[figure]                                  # optional, see figure_table.py
+x_label = "smallest gap"
+x_unit = "m"
+
 With a table [channels] the schemes are selection methods, and trial t uses draw t of the channels:
 
 [channels]
@@ -34,9 +38,12 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.scenario import read_tables
 from airpass.scenario.devices import LISTS
+from airpass.study import figure_table
+from airpass.study.charts import Shape
+from airpass.study.figure_table import FigureTable
 from airpass.study.trial import Trial, given_channels
 
-KEYS = ("name", "schemes", "trials", "seed", "axis", "scenario", "train", "channels")
+KEYS = ("name", "schemes", "trials", "seed", "axis", "scenario", "train", "channels", "figure")
 RADIO_KEYS = ("snr_db", "mse_threshold", "power")  # what matters for given channels
 CHANNEL_KEYS = ("file", "variable", "transpose", "weights", "weights_variable")
 
@@ -48,6 +55,14 @@ class Sweep:
     name: str
     axis: str  # the field that varies, or ""
     trials: tuple[Trial, ...] = field(repr=False)
+    figure: FigureTable = field(default_factory=FigureTable, repr=False)
+    tables: Mapping[str, Any] = field(default_factory=dict, repr=False)  # as read
+
+    @property
+    def shape(self) -> Shape:
+        """Axis, schemes and points in the order of the file."""
+        schemes = tuple(dict.fromkeys(trial.scheme for trial in self.trials))
+        return Shape(self.name, self.axis, schemes, tuple(dict.fromkeys(one.x_label for one in self.trials)))
 
 
 def load(path: str | Path) -> Sweep:
@@ -80,13 +95,14 @@ def from_dict(tables: Mapping[str, Any]) -> Sweep:
     for i, value in enumerate(values):
         if str(value) in map(str, values[:i]):
             raise InvalidInput(f"axis.values: duplicate value {value!r}")
+    figure = figure_table.read(tables.get("figure", {}), tuple(schemes))
     trials = [
         _trial(tables, name, label, method, varied, value, number, seed + number)
         for value in values
         for number in range(count)
         for label, method in schemes.items()
     ]
-    return Sweep(name, varied, tuple(trials))
+    return Sweep(name, varied, tuple(trials), figure, deepcopy(dict(tables)))
 
 
 def _draws(tables: Mapping[str, Any]) -> int | None:

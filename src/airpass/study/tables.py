@@ -1,11 +1,13 @@
 """Tables of a study: means over trials with half the width of their confidence intervals."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
-from airpass.core.display import looks
-from airpass.study.charts import METRICS
+from airpass.core.display import display_name, looks
+from airpass.core.fields import named
+from airpass.study.charts import shown
 from airpass.study.summary import Mean, means_by_point
 from airpass.study.trial import Row
 
@@ -20,7 +22,12 @@ def cell(mean: Mean | None, scale: float = 1.0, digits: int = 1) -> str:
     return text if np.isnan(mean.half_width) else f"{text} ± {scale * mean.half_width:.{digits}f}"
 
 
-def by_point(rows: Sequence[Row], metric: str, titles: Mapping[str, str] | None = None) -> Table:
+def by_point(
+    rows: Sequence[Row],
+    metric: str,
+    titles: Mapping[str, str] | None = None,
+    order: Sequence[str] | None = None,
+) -> Table:
     """A table with a line per scheme and a column per point of the axis.
 
     Parameters
@@ -28,9 +35,11 @@ def by_point(rows: Sequence[Row], metric: str, titles: Mapping[str, str] | None 
     rows
         Rows of a study.
     metric
-        A key of `METRICS`.
+        A metric of the rows.
     titles
         Headings by point, in the order of the columns; None for the points as rows name them.
+    order
+        Schemes in the order of the lines; None for the order of legends.
 
     Returns
     -------
@@ -38,13 +47,78 @@ def by_point(rows: Sequence[Row], metric: str, titles: Mapping[str, str] | None 
         Headings and cells. The first column has the schemes as rows name them.
     """
     means = means_by_point(rows, metric)
-    shown = METRICS[metric]
+    look = shown(metric)
     found = dict.fromkeys(row.x_label for row in rows)
     named = {point: title for point, title in (titles or {}).items() if point in found}
     columns = named | {point: point for point in found if point not in named}
     heads = ["scheme", *(title or metric.replace("_", " ") for title in columns.values())]
     cells = [
-        [scheme, *(cell(means[scheme].get(point), shown.scale, shown.digits) for point in columns)]
-        for scheme in looks(means)
+        [scheme, *(cell(means[scheme].get(point), look.scale, look.digits) for point in columns)]
+        for scheme in (looks(means) if order is None else [name for name in order if name in means])
     ]
     return heads, cells
+
+
+def numbers(rows: Sequence[Row], metrics: Sequence[str], order: Sequence[str]) -> list[dict[str, Any]]:
+    """Means over trials as numbers, in the units of the rows.
+
+    Parameters
+    ----------
+    rows
+        Rows of a study, in the order of the points.
+    metrics
+        Metrics of the rows.
+    order
+        Schemes in the order wanted.
+
+    Returns
+    -------
+    list[dict[str, Any]]
+        Scheme, point, metric, mean, half the width of its 95 % confidence interval, and number of trials.
+        The half width is NaN for one trial.
+    """
+    places = {row.x_label: row.x if row.x is not None else row.x_label or None for row in rows}
+    found = []
+    for metric in metrics:
+        means = means_by_point(rows, metric)
+        for scheme in (name for name in order if name in means):
+            for point in (point for point in places if point in means[scheme]):
+                one = means[scheme][point]
+                found.append(
+                    {
+                        "scheme": scheme,
+                        "x": places[point],
+                        "metric": metric,
+                        "mean": one.value,
+                        "half_width": one.half_width,
+                        "trials": one.count,
+                    }
+                )
+    return found
+
+
+def best(rows: Sequence[Row], metric: str, axis: str) -> str:
+    """Which scheme is best at which point of the axis, in a sentence."""
+    look, means = shown(metric), means_by_point(rows, metric)
+    winners: dict[str, list[str]] = {}
+    values: list[float] = []
+    points = list(dict.fromkeys(row.x_label for row in rows))
+    for point in points:
+        known = {name: found[point].value for name, found in means.items() if point in found}
+        finite = {name: value for name, value in known.items() if np.isfinite(value)}
+        if finite:
+            top = (max if look.most else min)(finite.values())
+            values.append(look.scale * top)
+            names = [display_name(name) for name, value in finite.items() if value == top]
+            winners.setdefault(" and ".join(names), []).append(point)
+    if not winners:
+        return f"No trial has a value of: {look.label}."
+    words = []
+    for name, found in winners.items():
+        where = f" at {', '.join(found)}" if found != points else " at all points" if axis else ""
+        words.append(f"{name}{where}")
+    low, high = (f"{value:.{look.digits}f}" for value in (min(values), max(values)))
+    span = low if low == high else f"{low} to {high}"
+    along = f" along {named(axis)[0]}" if axis else ""
+    extreme = "largest" if look.most else "smallest"
+    return f"{look.label[0].upper()}{look.label[1:]}{along}: {extreme} mean with {'; '.join(words)} ({span})."

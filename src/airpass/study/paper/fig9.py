@@ -6,6 +6,7 @@ figures; on the right, an addition, they are such that the error threshold is th
 
 from collections.abc import Sequence
 
+from airpass.core.fields import named, with_unit
 from airpass.figures.chart import Chart
 from airpass.study.charts import axis_panel
 from airpass.study.paper.base import ENERGY, PaperFigure, Point, scenario, snr_point
@@ -61,13 +62,13 @@ class SelectedDevices(PaperFigure):
 
     def chart(self, rows: Sequence[Row]) -> Chart:
         """A row of panels per comparison."""
-        panels = []
+        panels, xlabel = [], with_unit(*named("radio.snr_db"))
         for comparison in COMPARISONS:
             shown = [row for row in rows if row.scheme in comparison.schemes]
             for energy, rule in ((False, "share"), (True, "energy")):
                 title = f"{comparison.title}\nweights: {rule}"
-                panels.append(axis_panel(of_rule(shown, energy), "selected_count", "P0/σ², dB", title))
-        return Chart(panels=panels, ylabel="selected devices", columns=2)
+                panels.append(axis_panel(of_rule(shown, energy), "selected_count", xlabel, title))
+        return Chart(panels=panels, columns=2, row_legends=True)
 
     def table(self, rows: Sequence[Row]) -> Table:
         """The same as numbers."""

@@ -101,8 +101,8 @@ class SelectionCost(PaperFigure):
                 for method, points in times.items()
             ]
             ticks = max((list(one.x) for one in lines), key=len, default=[])
-            panels.append(Panel(title, xlabel, lines, (ticks, [f"{size:g}" for size in ticks])))
-        return Chart(panels=panels, ylabel="seconds", logarithmic=True)
+            panels.append(Panel(title, xlabel, lines, (ticks, [f"{size:g}" for size in ticks]), "seconds"))
+        return Chart(panels=panels, log="xy")
 
     def table(self, rows: Sequence[Row]) -> Table:
         """The paper's orders beside fitted exponents."""
