@@ -34,7 +34,7 @@ from airpass.scenario.devices import LISTS
 from airpass.study import figure_table
 from airpass.study.charts import Shape
 from airpass.study.figure_table import FigureTable
-from airpass.study.trial import Trial
+from airpass.study.trial import DESIGN_METRICS, ROUND_METRICS, SECONDS, Trial
 
 KEYS = ("name", "schemes", "trials", "seed", "axis", "scenario", "train", "figure")
 
@@ -83,7 +83,7 @@ def from_dict(tables: Mapping[str, Any]) -> Sweep:
     for i, value in enumerate(values):
         if str(value) in map(str, values[:i]):
             raise InvalidInput(f"axis.values: duplicate value {value!r}")
-    figure = figure_table.read(tables.get("figure", {}), tuple(schemes))
+    figure = _figure(tables, tuple(schemes))
     trials = [
         _trial(tables, name, label, method, varied, value, number, seed + number)
         for value in values
@@ -91,6 +91,19 @@ def from_dict(tables: Mapping[str, Any]) -> Sweep:
         for label, method in schemes.items()
     ]
     return Sweep(name, varied, tuple(trials), figure, deepcopy(dict(tables)))
+
+
+def _figure(tables: Mapping[str, Any], schemes: tuple[str, ...]) -> FigureTable:
+    """The table [figure], if the trials will have what it shows."""
+    figure = figure_table.read(tables.get("figure", {}), schemes)
+    over_rounds = figure.over == "rounds"
+    if over_rounds and "train" not in tables:
+        raise InvalidInput('figure.over = "rounds": needs a table [train]')
+    with_rounds = ROUND_METRICS if "train" in tables else ()
+    for metric in figure.metric:
+        at_the_end = () if over_rounds else (*DESIGN_METRICS, SECONDS)
+        checks.one_of("figure.metric", metric, dict.fromkeys((*at_the_end, *with_rounds)))
+    return figure
 
 
 def _schemes(given: Any) -> dict[str, dict[str, Any]]:
