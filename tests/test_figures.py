@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection, PathCollection
 
 from airpass import InvalidInput, Scenario, design
 from airpass.core.display import LOOKS, looks
@@ -67,6 +68,9 @@ class Here:
             base = len(one.scheme) + 10.0 / height + one.seed % 3
             yield one, [one.row("selected_count", base), one.row("sdr_db", base - 9.0), one.row(SECONDS, 1.0)]
 
+    def close(self) -> None:
+        pass
+
 
 def study(**figure: Any) -> sweep.Sweep:
     return sweep.from_dict(SWEEP | ({"figure": figure} if figure else {}))
@@ -105,6 +109,9 @@ class TestTable:
             ({"mode": "poster"}, ["screen, paper"]),
             ({"metric": ["a", "b", "c"]}, ["one metric or two"]),
             ({"metric": ["a", "a"]}, ["different"]),
+            ({"metric": "beauty"}, ["figure.metric", "selected_count, weakest_score, mse"]),
+            ({"metric": "test_accuracy"}, ["figure.metric", "seconds"]),
+            ({"over": "rounds"}, ["[train]"]),
             ({"title": 3}, ["must be text"]),
             ({"labels": "airpass"}, ["table of texts"]),
             ({"labels": {"nobody": "x"}}, ["figure.labels", "nobody", "airpass-plus"]),
@@ -118,6 +125,10 @@ class TestTable:
         assert "\n" not in str(caught.value)
         for word in words:
             assert word in str(caught.value)
+
+    def test_metrics_of_a_design_have_no_rounds(self) -> None:
+        with pytest.raises(InvalidInput, match="'mse': must be one of test_accuracy"):
+            sweep.from_dict(SWEEP | {"train": {}, "figure": {"over": "rounds", "metric": "mse"}})
 
     def test_it_must_be_a_table(self) -> None:
         with pytest.raises(InvalidInput, match="must be a table"):
@@ -212,12 +223,19 @@ class TestConfidence:
         axes = draw_chart(chart_of(count, half, rounds)).axes[0]
         low, high = axes.get_ylim()
         assert high < 0.5 + count + 1.0 + 0.6 * count  # from the means, whatever the intervals
-        for part in axes.collections:
-            for path in part.get_paths() if not part.get_offsets().size > 2 else ():
-                inside = path.vertices[np.isfinite(path.vertices).all(axis=1), 1]
-                if inside.size and part.get_transform() == axes.transData:
-                    assert low <= inside.min()
-                    assert inside.max() <= high
+        found: list[Any] = [np.zeros((0, 2))]
+        parts: list[Any] = list(axes.collections)
+        for part in parts:
+            if isinstance(part, LineCollection):
+                found += part.get_segments()
+            elif isinstance(part, PathCollection):
+                found.append(part.get_offsets())
+            else:
+                found += [path.vertices for path in part.get_paths()]
+        heights = np.vstack(found)[:, 1]
+        assert heights.size
+        assert low <= np.nanmin(heights)
+        assert np.nanmax(heights) <= high
 
     def test_bands_for_few_lines_bars_for_many(self) -> None:
         def kinds(chart: Chart) -> set[str]:

@@ -1,6 +1,7 @@
 """`sweep` and `reproduce`: run studies from Python. The commands of the same names use their parts."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,8 @@ def sweep(
     """
     chosen = from_dict(study) if isinstance(study, Mapping) else load(study)
     folder = Path("runs") / chosen.name if out is None else Path(out)
-    where = executor(workers, dask, chosen.trials, report)(report)
-    outcome, _, _ = run_sweep(chosen, folder, where, PYTHON, lambda trial: report(trial.name))
+    with closing(executor(workers, dask, chosen.trials, report)(report)) as where:
+        outcome, _, _ = run_sweep(chosen, folder, where, PYTHON, lambda trial: report(trial.name))
     _check([outcome])
     return open_study(folder)
 
@@ -95,8 +96,8 @@ def reproduce(
     for figure in chosen:
         check_folder(folder(figure.name), figure.name, scale)
     trials = [trial for figure in chosen for trial in figure.trials(scale)]
-    where = executor(workers, dask, trials, report)(report)
-    outcomes, _ = run_figures(chosen, scale, folder, where, PYTHON, lambda trial: report(trial.name))
+    with closing(executor(workers, dask, trials, report)(report)) as where:
+        outcomes, _ = run_figures(chosen, scale, folder, where, PYTHON, lambda trial: report(trial.name))
     _check(outcomes.values())
     return [open_study(folder(figure.name)) for figure in chosen]
 

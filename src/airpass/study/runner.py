@@ -43,6 +43,9 @@ class Executor(Protocol):
     def __call__(self, trials: Sequence[Trial], /) -> Results:
         """Yield results as they arrive, in any order. Closing the generator stops the workers."""
 
+    def close(self) -> None:
+        """Leave the workers."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -174,6 +177,9 @@ class LocalProcesses:
             1, env=ONE_THREAD | gpu, initializer=follow_parent, initargs=(os.getpid(),)
         )
 
+    def close(self) -> None:
+        """Do nothing: the processes end with each call."""
+
 
 def _submit(pool: Any, trial: Trial) -> Future[list[Row] | str]:
     """Submit a trial. If the process died while it was idle, the future fails as well."""
@@ -233,6 +239,10 @@ class DaskCluster:
         finally:
             ended.set()
             watcher.join()
+
+    def close(self) -> None:
+        """Leave the scheduler."""
+        self.client.close()
 
     def _watch(self, ended: threading.Event) -> None:
         """Say so while there are no workers: after ten seconds, then every minute."""

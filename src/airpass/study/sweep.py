@@ -41,7 +41,7 @@ from airpass.scenario.devices import LISTS
 from airpass.study import figure_table
 from airpass.study.charts import Shape
 from airpass.study.figure_table import FigureTable
-from airpass.study.trial import Trial, given_channels
+from airpass.study.trial import DESIGN_METRICS, ROUND_METRICS, SECONDS, Trial, given_channels
 
 KEYS = ("name", "schemes", "trials", "seed", "axis", "scenario", "train", "channels", "figure")
 RADIO_KEYS = ("snr_db", "mse_threshold", "power")  # what matters for given channels
@@ -95,7 +95,7 @@ def from_dict(tables: Mapping[str, Any]) -> Sweep:
     for i, value in enumerate(values):
         if str(value) in map(str, values[:i]):
             raise InvalidInput(f"axis.values: duplicate value {value!r}")
-    figure = figure_table.read(tables.get("figure", {}), tuple(schemes))
+    figure = _figure(tables, tuple(schemes))
     trials = [
         _trial(tables, name, label, method, varied, value, number, seed + number)
         for value in values
@@ -123,6 +123,19 @@ def _draws(tables: Mapping[str, Any]) -> int | None:
     checks.known_keys("scenario", scenario, ("radio",))
     checks.known_keys("scenario.radio", _table("scenario.radio", scenario.get("radio", {})), RADIO_KEYS)
     return len(given_channels(table)[0])
+
+
+def _figure(tables: Mapping[str, Any], schemes: tuple[str, ...]) -> FigureTable:
+    """The table [figure], if the trials will have what it shows."""
+    figure = figure_table.read(tables.get("figure", {}), schemes)
+    over_rounds = figure.over == "rounds"
+    if over_rounds and "train" not in tables:
+        raise InvalidInput('figure.over = "rounds": needs a table [train]')
+    with_rounds = ROUND_METRICS if "train" in tables else ()
+    for metric in figure.metric:
+        at_the_end = () if over_rounds else (*DESIGN_METRICS, SECONDS)
+        checks.one_of("figure.metric", metric, dict.fromkeys((*at_the_end, *with_rounds)))
+    return figure
 
 
 def _schemes(given: Any) -> dict[str, dict[str, Any]]:
