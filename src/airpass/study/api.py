@@ -19,8 +19,6 @@ from airpass.study.stored import StoredStudy, open_study
 from airpass.study.sweep import from_dict, load
 from airpass.study.trial import Trial
 
-PYTHON = "Python"  # in place of a command line in provenance.json
-
 
 def sweep(
     study: str | Path | Mapping[str, Any],
@@ -53,7 +51,9 @@ def sweep(
     chosen = from_dict(study) if isinstance(study, Mapping) else load(study)
     folder = Path("runs") / chosen.name if out is None else Path(out)
     with closing(executor(workers, dask, chosen.trials, report)(report)) as where:
-        outcome, _, _ = run_sweep(chosen, folder, where, PYTHON, lambda trial: report(trial.name))
+        outcome, _, _ = run_sweep(
+            chosen, folder, where, "airpass.sweep(...)", lambda trial: report(trial.name)
+        )
     _check([outcome])
     return open_study(folder)
 
@@ -97,7 +97,9 @@ def reproduce(
         check_folder(folder(figure.name), figure.name, scale)
     trials = [trial for figure in chosen for trial in figure.trials(scale)]
     with closing(executor(workers, dask, trials, report)(report)) as where:
-        outcomes, _ = run_figures(chosen, scale, folder, where, PYTHON, lambda trial: report(trial.name))
+        outcomes, _ = run_figures(
+            chosen, scale, folder, where, "airpass.reproduce(...)", lambda trial: report(trial.name)
+        )
     _check(outcomes.values())
     return [open_study(folder(figure.name)) for figure in chosen]
 

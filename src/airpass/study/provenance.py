@@ -125,13 +125,12 @@ def description(trials: Sequence[Trial], provenance: Mapping[str, Any], plan: Pr
 
 
 def machine(provenance: Mapping[str, Any]) -> list[str]:
-    """Lines for reports and the terminal: time and machine, command."""
+    """Lines for reports and the terminal: time and machine."""
     seconds = provenance["seconds"]
     return [
         f"{f'{seconds:.0f} s' if seconds < 120 else f'{seconds / 60:.0f} minutes'} "
         f"on {provenance['workers']}, {provenance['cores']} cores "
-        f"({provenance['processor']}, {provenance['memory_gib']} GiB), airpass {provenance['airpass']}",
-        provenance["command"],
+        f"({provenance['processor']}, {provenance['memory_gib']} GiB), airpass {provenance['airpass']}"
     ]
 
 

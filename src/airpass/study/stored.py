@@ -51,7 +51,7 @@ class StoredStudy:
         if self.provenance:
             failed = len(self.provenance["failed"])
             lines.append(f"{self.provenance['trials']} trials" + (f"; {failed} failed" if failed else ""))
-            lines += machine(self.provenance)
+            lines += [*machine(self.provenance), self.provenance["command"]]
         return lines
 
     def table(self) -> Table:
@@ -132,6 +132,7 @@ def _provenance(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text())
         machine(found)
+        str(found["command"])
         len(found["failed"]), found["trials"]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise InvalidInput(f"{path}: damaged; delete it to open the rows without it") from None
