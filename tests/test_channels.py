@@ -490,8 +490,8 @@ file = '{path}'
         )
         outcome = run("sweep", study, "--out", tmp_path / "out", "--workers", 1, "--json", "-")
         assert outcome.code == 0, outcome.err
-        table = json.loads(outcome.out)["table"]
-        assert [line[0] for line in table] == ["scheme", "hrmc", "mine"]
+        means = json.loads(outcome.out)["means"]
+        assert list(dict.fromkeys(entry["scheme"] for entry in means)) == ["hrmc", "mine"]
         assert (tmp_path / "out" / "own.png").is_file()
 
     @pytest.mark.parametrize(

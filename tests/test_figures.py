@@ -407,7 +407,7 @@ class TestRedraw:
 
     def test_refusals_of_the_command(self, run: Any, tmp_path: Path) -> None:
         drawn(tmp_path)
-        assert_refused(run("plot", tmp_path / "nowhere"), "no such file", "rows.parquet")
+        assert_refused(run("plot", tmp_path / "nowhere"), "nowhere", "No such file")
         assert_refused(run("plot", tmp_path, "--out", "fig.bmp"), "fig.bmp", ".pdf")
         (tmp_path / "fig.toml").write_text("width = 3\n")
         assert_refused(run("plot", tmp_path, "--config", tmp_path / "fig.toml"), "no table [figure]")

@@ -554,7 +554,7 @@ class TestCommands:
         assert printed.out.partition("\n\n")[0] in shown.out
         first = (out / "gap.png").read_bytes()
         (out / "gap.png").unlink()
-        assert run("plot", out).out.strip() == str(out / "gap.png")
+        assert f"{out / 'gap.png'} (mean of 2 trials" in run("plot", out).out
         assert (out / "gap.png").read_bytes() == first
         assert run("plot", out / "rows.parquet", "--out", tmp_path / "x.pdf").code == 0
         (out / "provenance.json").write_text("{}")

@@ -75,7 +75,10 @@ def _show_study(study: "StoredStudy") -> None:
     for line in study.about():
         console().print(line, soft_wrap=True, markup=False)
     console().print()
-    print_table(study.table())
+    for metric, table in study.tables().items():
+        if len(study.tables()) > 1:
+            console().print(f"\n{metric}", markup=False)
+        print_table(table)
     if verdicts := study.verdicts():
         console().print()
         console().print(claims_text(verdicts), soft_wrap=True)

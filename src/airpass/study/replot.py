@@ -10,10 +10,11 @@ from airpass.core.files import write_atomically
 from airpass.figures.chart import Chart
 from airpass.scenario import read_tables
 from airpass.study import figure_table, sweep
-from airpass.study.charts import formatted, shape_of, sweep_chart
+from airpass.study.charts import formatted, shape_of, sweep_chart, sweep_metrics
 from airpass.study.figure_table import FigureTable
 from airpass.study.paper import figures
 from airpass.study.store import MERGED, decode
+from airpass.study.tables import Table, by_point
 from airpass.study.trial import Row
 
 ROWS = "rows.parquet"
@@ -49,6 +50,12 @@ def redraw(rows_path: str | Path, config: str | Path | Mapping[str, Any] | None 
     if chart is None:
         raise InvalidInput(f"{rows_path}: has neither an axis nor training, so that there is no figure")
     return chart
+
+
+def sweep_tables(study: sweep.Sweep, rows: Sequence[Row]) -> dict[str, Table]:
+    """The tables of a sweep, per metric that it shows."""
+    order = study.figure.in_order(study.shape.schemes)
+    return {metric: by_point(rows, metric, order=order) for metric in sweep_metrics(rows, study.figure)}
 
 
 def _rows(path: Path) -> tuple[Path, list[Row]]:

@@ -7,18 +7,18 @@ import tomli_w
 
 from airpass.core.fields import named, with_unit
 from airpass.core.files import write_atomically
-from airpass.study.charts import WIDE_IN, shown, sweep_chart, sweep_metrics
+from airpass.study.charts import WIDE_IN, shown, sweep_chart
 from airpass.study.claims import Rows, judge
 from airpass.study.paper import figures as all_figures
 from airpass.study.paper.base import PaperFigure
 from airpass.study.paper.plan import Progress, progress
 from airpass.study.provenance import check_folder, description, write_provenance
-from airpass.study.replot import STUDY, write_chart
+from airpass.study.replot import STUDY, sweep_tables, write_chart
 from airpass.study.report import Section, render_page, report
 from airpass.study.runner import Executor, Outcome, run_trials
 from airpass.study.store import Store
 from airpass.study.sweep import Sweep
-from airpass.study.tables import Table, best, by_point
+from airpass.study.tables import Table, best
 from airpass.study.trial import Row, Trial
 
 OnDone = Callable[[Trial], None]
@@ -169,9 +169,7 @@ def run_sweep(
     store = Store(out)
     outcome = run_trials(sweep.trials, store, executor, on_done)
     rows = sweep.shape.sorted(store.merge(sweep.trials))
-    metrics = sweep_metrics(rows, sweep.figure)
-    order = sweep.figure.in_order(sweep.shape.schemes)
-    tables = {metric: by_point(rows, metric, order=order) for metric in metrics}
+    tables = sweep_tables(sweep, rows)
     if rows:
         write_atomically(out / STUDY, tomli_w.dumps(sweep.tables).encode())
         made = write_provenance(out, sweep.name, "", command, executor.about, outcome, len(sweep.trials))
@@ -198,7 +196,7 @@ def run_sweep(
         content = render_page(
             "sweep.html",
             title=title,
-            summary=[best(rows, metric, sweep.axis) for metric in metrics],
+            summary=[best(rows, metric, sweep.axis) for metric in tables],
             failed=made["failed"],
             sections=[section.linked(page) for section in sections],
             command=command,

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from airpass.core.errors import InvalidInput
+from airpass.study import sweep
 from airpass.study.charts import shown_metric
 from airpass.study.claims import judge
 from airpass.study.paper import figures
 from airpass.study.paper.base import SCALES, PaperFigure
 from airpass.study.provenance import machine
-from airpass.study.replot import redraw
+from airpass.study.replot import STUDY, redraw, sweep_tables
 from airpass.study.store import MERGED, Store, decode
 from airpass.study.tables import Table, by_point
 from airpass.study.trial import Row
@@ -54,11 +55,15 @@ class StoredStudy:
             lines += [*machine(self.provenance), self.provenance["command"]]
         return lines
 
-    def table(self) -> Table:
-        """Means over trials."""
+    def tables(self) -> dict[str, Table]:
+        """Means over trials, per metric that the study shows."""
         if self.figure is not None:
-            return self.figure.table(self.rows)
-        return by_point(self.rows, shown_metric(self.rows))
+            return {self.name: self.figure.table(self.rows)}
+        study = (self.path if self.path.is_dir() else self.path.parent) / STUDY
+        if study.is_file():
+            return sweep_tables(sweep.load(study), self.rows)
+        metric = shown_metric(self.rows)
+        return {metric: by_point(self.rows, metric)}
 
     def plot(self, path: str | Path | None = None, config: Mapping[str, Any] | None = None) -> Any:
         """Draw the study.
