@@ -234,3 +234,18 @@ def test_a_cluster_without_workers_says_so(run: Any, tmp_path: Path, monkeypatch
     assert line.startswith(waiting)
     assert f"airpass: 1 worker at {address}" in outcome.err
     assert "2 trials run" in outcome.out
+
+
+def test_an_error_in_the_users_own_code_is_one_line(run: Any, tmp_path: Path) -> None:
+    own = tmp_path / "own.py"
+    own.write_text("def broken(effective, rng):\n    return effective[:, 99999]\n")
+    channels = tmp_path / "g.npy"
+    np.save(channels, np.ones((2, 3), dtype=complex))
+    outcome = run("select", "--channels", channels, "--budget", 1, "--method", f"{own}:broken")
+    assert outcome.code == 2
+    assert (
+        outcome.err.strip()
+        .splitlines()[-1]
+        .startswith("airpass: own.py, line 2, in broken: IndexError: index 99999")
+    )
+    assert "Traceback" not in outcome.err
