@@ -15,10 +15,6 @@ print("draws, receive chains, devices:", channels.shape)
 draws = airpass.select_draws(channels, method="hrmc+", snr_db=0.0, mse_threshold=0.03)
 print("selected per draw:", [selection.selected_count for selection in draws])
 
-options = airpass.TrainOptions(rounds=16, evaluate_every=4)
-runs = airpass.compare_channels(
-    channels, ["fedavg", "hrmc+"], options=options, snr_db=0.0, mse_threshold=0.03, blocks="per-round"
-)
-for run in runs:
-    print(run)
-runs.plot("own_channels.png")
+run = airpass.train(draws, options=airpass.TrainOptions(rounds=24, evaluate_every=6))
+print(run, "selected in round 6, 12, ...:", [record.selected_count for record in run.history[1:]])
+run.plot("own_channels.png")

@@ -514,11 +514,23 @@ class TestRoom:
         factor = 1.5 if method == "airpass" else 20.0  # a co-located array is directive
         assert there / factor < smooth < there * factor
 
-    def test_selected_scores_have_most_of_the_axis(self) -> None:
-        result = design(Scenario.paper(seed=1), "airpass", seed=1)
+    @pytest.mark.parametrize(("snr_db", "scale"), [(10.0, "linear"), (40.0, "log")])
+    def test_axis_of_scores(self, snr_db: float, scale: str) -> None:
+        result = design(Scenario.paper(snr_db=snr_db, seed=1), "airpass", seed=1)
         axes = draw_design(result).axes[1]
-        heights = axes.transData.transform([(0.0, value) for value in (0.0, 1.0, axes.get_ylim()[1])])[:, 1]
-        assert (heights[2] - heights[1]) / (heights[2] - heights[0]) == pytest.approx(0.65, abs=0.03)
+        assert axes.get_yscale() == scale
+        assert axes.get_ylim()[1] > result.scores.max()
+
+
+def test_logarithmic_axes_have_numbers_and_refuse_what_they_cannot_show() -> None:
+    line = Line("airpass", "AirPASS", [1.0, 2.0, 3.0], [0.021, 0.024, 0.031], [0.0] * 3, [2] * 3)
+    chart = Chart(panels=[Panel("", "x", [line], None, "mean error")], log="y")
+    figure = draw_chart(chart)
+    figure.draw_without_rendering()
+    assert len([text for text in figure.axes[0].get_yticklabels() if text.get_text()]) >= 2
+    zero = replace(line, value=[0.0, 0.024, 0.031])
+    with pytest.raises(InvalidInput, match="mean error has values <= 0"):
+        render_chart(replace(chart, panels=[replace(chart.panels[0], lines=[zero])]), "png")
 
 
 def test_the_same_chart_gives_the_same_bytes() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from airpass import Scenario
 from airpass.cli import cli, output, root
+from airpass.cli.learning import run_folder
 from airpass.cli.output import Bars, Lines, Silence, display
 from airpass.study import runner
 from command_line import assert_refused
@@ -249,3 +250,14 @@ def test_an_error_in_the_users_own_code_is_one_line(run: Any, tmp_path: Path) ->
         .startswith("airpass: own.py, line 2, in broken: IndexError: index 99999")
     )
     assert "Traceback" not in outcome.err
+
+
+def test_a_run_without_a_folder_replaces_no_other(tmp_path: Path) -> None:
+    base = tmp_path / "train-own"
+    assert run_folder(base, resume=False) == run_folder(base, resume=True) == base
+    base.mkdir()
+    assert run_folder(base, resume=False) == tmp_path / "train-own-2"
+    assert run_folder(base, resume=True) == base
+    (tmp_path / "train-own-2").mkdir()
+    assert run_folder(base, resume=False) == tmp_path / "train-own-3"
+    assert run_folder(base, resume=True) == tmp_path / "train-own-2"

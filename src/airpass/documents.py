@@ -69,6 +69,7 @@ def draws_document(draws: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The result of `select` for a stack of draws."""
     counts = [draw["selected_count"] for draw in draws]
     return {
+        **_header("draws"),
         "draws": list(draws),
         "mean_selected_count": sum(counts) / len(counts),
         "version": __version__,
@@ -254,7 +255,7 @@ def _plain(value: Any) -> Any:
 # Reading -----------------------------------------------------------------------------
 
 
-def read(path: str | Path) -> tuple[dict[str, Any], Link | Runs]:
+def read(path: str | Path) -> tuple[dict[str, Any], Link | Runs | list[Selection]]:
     """Read a result.
 
     Parameters
@@ -266,14 +267,15 @@ def read(path: str | Path) -> tuple[dict[str, Any], Link | Runs]:
     -------
     document : dict[str, Any]
         Content of the file.
-    result : Link or Runs
-        A design, a selection, a link or training runs.
+    result : Link, Runs or list of Selection
+        A design, a selection, a link, training runs, or the selections for a stack of draws.
     """
     document = _decoded(path)
     kind = document.get("kind") or _kind_of_first_version(document)
-    readers: dict[str, Callable[[Mapping[str, Any]], Link | Runs]] = {
+    readers: dict[str, Callable[[Mapping[str, Any]], Link | Runs | list[Selection]]] = {
         "design": _design,
         "selection": _selection,
+        "draws": lambda stack: [_selection(draw) for draw in stack["draws"]],
         "link": _bare_link,
         "training": _training,
     }

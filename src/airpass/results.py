@@ -26,8 +26,9 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    Design, Selection, Link or Runs
-        The result, with the same numbers. Training runs are a list even if there is only one.
+    Design, Selection, Link, Runs or list of Selection
+        The result, with the same numbers. Training runs are a list even if there is only one; so are the
+        selections for a stack of draws.
     """
     place = Path(path)
     if place.is_dir():

@@ -142,7 +142,7 @@ if TYPE_CHECKING:
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for history, curves and checkpoints.  [default: runs/train-DATASET]",
+    help="Folder for history, curves and checkpoints.  [default: runs/train-DATASET, with a number if it exists]",
 )
 @click.option("--resume", is_flag=True, help="Continue an interrupted run from its checkpoints in --out.")
 @json_option
@@ -185,7 +185,7 @@ def train(
         checks.whole("workers", workers, 1)
     if mse_threshold is not None:
         scenario = scenario.with_radio(mse_threshold=mse_threshold)
-    folder = out if out is not None else Path("runs") / f"train-{Path(dataset).stem}"
+    folder = out if out is not None else run_folder(Path("runs") / f"train-{Path(dataset).stem}", resume)
     run: Callable[..., list[TrainingRun]]
     if channels is None:
         if channel_blocks is not None:
@@ -227,6 +227,17 @@ def train(
     if not all(run.finished for run in runs):
         click.echo(f"airpass: {runs[-1].status}; continue with --resume", err=True)
         sys.exit(130)
+
+
+def run_folder(base: Path, resume: bool) -> Path:
+    """The folder of a run without --out: the last one to resume, else one that is not used yet."""
+    used = base if base.exists() else None
+    number = 2
+    while (numbered := base.with_name(f"{base.name}-{number}")).exists():
+        used, number = numbered, number + 1
+    if used is None or resume:
+        return used or base
+    return numbered
 
 
 def stored_designs(files: str) -> dict[str, "Design"]:

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from math import isnan
+from math import inf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -274,33 +274,37 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path | None) -> None:
     """Print the last evaluated round of each scheme, and the folder if there is one."""
     from rich.table import Table
 
-    table = Table("scheme", box=None, header_style="bold", pad_edge=False)
-    for name in (
-        "selected",
-        "rounds",
-        "test accuracy",
-        "test loss",
-        "MSE predicted",
-        "measured",
-        "SDR",
-        "seconds",
-    ):
-        table.add_column(name, justify="right")
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("scheme", no_wrap=True, overflow="fold")
+    for name in ("selected", "rounds", "accuracy", "loss", "MSE", "measured", "SDR, dB", "s"):
+        table.add_column(name, justify="right", no_wrap=True)
     for run in runs:
         last = run.history[-1]
+        counts = sorted({record.selected_count for record in run.history[1:]}) or [last.selected_count]
         table.add_row(
             run.scheme,
-            f"{last.selected_count} of {run.devices}",
+            f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0]),
             str(last.round),
             "-" if isnan(last.test_accuracy) else f"{100 * last.test_accuracy:.2f} %",
             f"{last.test_loss:.4f}",
             f"{last.predicted_mse:.4g}",
             f"{last.measured_mse:.4g}",
-            f"{last.measured_sdr_db:.1f} dB",
+            f"{last.measured_sdr_db:.1f}",
             f"{last.seconds:.0f}",
         )
     screen = console()
+    screen.print(
+        f"{runs[0].dataset}, {runs[0].devices} devices; MSE: predicted, then measured\n", markup=False
+    )
     screen.print(table)
+    limits = [run.link.mse_threshold for run in runs if run.link is not None and run.link.mse_threshold]
+    limit = max(limits, default=inf)
+    if any(record.predicted_mse > 1.0001 * limit for run in runs for record in run.history):
+        screen.print(
+            f"\nThe MSE exceeds the design's limit of {limit:g} in some rounds: devices with larger updates "
+            "than the others would need more power than they have (docs/learning.md).",
+            soft_wrap=True,
+        )
     if folder is not None:
         screen.print(f"\nHistory, curves and checkpoints: {folder}", soft_wrap=True)
 

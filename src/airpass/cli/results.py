@@ -9,6 +9,7 @@ from airpass.cli.options import check_outputs
 from airpass.cli.output import (
     console,
     print_design,
+    print_draws,
     print_selection,
     print_set,
     print_tolerance,
@@ -51,6 +52,7 @@ def show(path: Path) -> None:
     from airpass.aircomp import Link
     from airpass.designs.api import Design
     from airpass.documents import certificate_from, read, tolerance_from
+    from airpass.learning.history import Runs
     from airpass.selection.api import Selection
 
     document, result = read(path / HISTORY if path.is_dir() else path)
@@ -65,8 +67,12 @@ def show(path: Path) -> None:
             print_set(document["set"]["devices"], document["set"]["verdict"])
     elif isinstance(result, Link):
         console().print(repr(result), soft_wrap=True)
-    else:
+    elif isinstance(result, Runs):
         print_training(result, path if path.is_dir() else None)
+    else:
+        draws = document["draws"]
+        bounds = [draw["certificate"]["at_most"] for draw in draws if "certificate" in draw]
+        print_draws(result, bounds, [draw["set"]["verdict"] for draw in draws if "set" in draw], every=True)
 
 
 def _show_study(study: "StoredStudy") -> None:
@@ -108,7 +114,10 @@ def plot(path: Path, out: Path | None, config: Path | None) -> None:
         from airpass.results import load
 
         target = out or (path / "curves.png" if path.is_dir() else path.with_suffix(".png"))
-        load(path).plot(target)
+        result = load(path)
+        if type(result) is list:
+            raise InvalidInput(f"{path}: holds a stack of draws; select one with --draw, and plot that")
+        result.plot(target)
         written = str(target)
     console().print(written, soft_wrap=True, markup=False)
 

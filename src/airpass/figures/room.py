@@ -4,7 +4,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
 from airpass.aircomp import Link
 from airpass.core.display import BLUE, VERMILLION, display_name
@@ -19,7 +19,7 @@ ROOM_WIDTH_IN = 7.4  # of the figure's 9 inches
 SCORES_HEIGHT_IN = 2.5
 MOST_BARS = 300  # more bars would be thinner than a pixel, and are drawn as an area
 MOST_LABELS = 24  # more devices are not numbered
-LOWER_PART = 0.35  # of the axis of scores, for scores below the threshold
+LINEAR_TOP = 5.0  # largest score on a linear axis
 
 
 def draw_design(design: Design) -> Figure:
@@ -174,8 +174,7 @@ def _label_devices(axes: Axes, design: Design, points_per_m: float) -> None:
 def draw_scores(axes: Axes, selection: Link) -> None:
     """Draw the scores as bars, strongest first, with the threshold of one.
 
-    Scores below the threshold have a compressed part of the axis, and those above it a logarithmic one, so
-    that differences among the selected devices are seen.
+    The axis is linear, or logarithmic if the largest score is far above the threshold.
     """
     order = np.argsort(-selection.scores, kind="stable")
     scores = np.maximum(selection.scores[order], 0.0)
@@ -217,22 +216,12 @@ def draw_scores(axes: Axes, selection: Link) -> None:
 
 
 def _set_score_scale(axes: Axes, top: float) -> None:
-    """Zero to one on the lower third of the axis, one to the largest score on a logarithmic rest."""
-    below = np.log(top) * LOWER_PART / (1.0 - LOWER_PART)  # height of the lower part
-
-    def up(score: Real) -> Real:
-        return np.where(score < 1.0, below * (score - 1.0), np.log(np.maximum(score, 1.0)))
-
-    def down(height: Real) -> Real:
-        return np.where(height < 0.0, 1.0 + height / below, np.exp(np.maximum(height, 0.0)))
-
-    axes.set_yscale("function", functions=(up, down))
-    axes.set_ylim(0.0, float(np.exp(1.04 * np.log(top))))
-    nice = MaxNLocator(4).tick_values(1.0, top) if top < 3.0 else np.outer(10.0 ** np.arange(9), [2, 5, 10])
-    upper = [tick for tick in np.ravel(nice) if 0.12 * np.log(top) < np.log(max(tick, 1.0)) <= np.log(top)]
-    axes.yaxis.set_major_locator(FixedLocator([0.0, 0.5, 1.0, *upper]))
-    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    axes.yaxis.set_minor_locator(NullLocator())
+    """A linear axis from zero, or a logarithmic one if the largest score is far above the threshold."""
+    if top <= LINEAR_TOP:
+        axes.set_ylim(0.0, 1.05 * top)
+    else:
+        axes.set_yscale("log")
+        axes.set_ylim(0.1, 1.5 * top)
 
 
 def floor_gain(design: Design, x: Real, y: Real, z: float = 0.0) -> Real:

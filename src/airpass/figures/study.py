@@ -10,14 +10,16 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import SubFigure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
 from airpass.core.display import Look, looks
+from airpass.core.errors import InvalidInput
 from airpass.core.types import Real
 from airpass.figures.chart import INSIDE, WIDTHS_IN, Chart, Limits, Line, Panel
 from airpass.figures.style import FAMILIES, RC, Drawing, new_figure, plot, render
 
+FEW_DECADES = 40.0  # ratio of the ends of a logarithmic axis below which 2 and 5 have ticks, too
 PANEL_IN = 2.4  # height of a panel
 LEGEND_LINE_IN = 0.17  # height of a line of the legend
 NOTE_IN = 0.18  # height of the line with the number of trials
@@ -151,8 +153,10 @@ def _panel(axes: Axes, chart: Chart, panel: Panel, styles: dict[str, Look]) -> d
         handles[line.key] = plot(axes, styles[line.key], line.x, line.value, line.label, *spread)
     axes.grid(True)
     axes.set(xscale="log" if "x" in chart.log else "linear", yscale="log" if "y" in chart.log else "linear")
-    if chart.log:
-        axes.minorticks_off()
+    for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
+        if name in chart.log:
+            _check_positive(name, panel)
+            axis.set_minor_locator(NullLocator())
     if panel.ticks is not None:
         axes.set_xticks(*panel.ticks)
     elif chart.over_rounds and "x" not in chart.log:
@@ -161,6 +165,10 @@ def _panel(axes: Axes, chart: Chart, panel: Panel, styles: dict[str, Look]) -> d
         axes.set_xlim(left=0)
     axes.set_xlim(*(panel.x_limits or axes.get_xlim()))  # what is drawn from here on does not move them
     axes.set_ylim(*(panel.y_limits or _limits(chart, panel)))
+    for name, axis, (low, high) in (("x", axes.xaxis, axes.get_xlim()), ("y", axes.yaxis, axes.get_ylim())):
+        if name in chart.log and panel.ticks is None and high < FEW_DECADES * low:
+            axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+            axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
     if len(lines) <= MOST_BANDS and all(_taken(axes, line) <= WIDEST_BAND for line in lines):
         for line in lines:
             _band(axes, styles[line.key], line)
@@ -173,6 +181,14 @@ def _panel(axes: Axes, chart: Chart, panel: Panel, styles: dict[str, Look]) -> d
     if chart.format.legend == "ends":
         _label_ends(axes, styles, lines)
     return handles
+
+
+def _check_positive(name: str, panel: Panel) -> None:
+    """Refuse a logarithmic axis for values that it cannot show."""
+    values = [value for line in panel.lines for value in (line.x if name == "x" else line.value)]
+    if min((value for value in values if np.isfinite(value)), default=1.0) <= 0.0:
+        what = panel.xlabel if name == "x" else panel.ylabel
+        raise InvalidInput(f'figure.log = "{name}": {what} has values <= 0; use a linear axis')
 
 
 def _limits(chart: Chart, panel: Panel) -> Limits:

@@ -46,6 +46,8 @@ class TrainOptions:
     server: ServerOptions = field(default_factory=ServerOptions)
 
     def __post_init__(self) -> None:
+        if isinstance(self.server, str):
+            object.__setattr__(self, "server", ServerOptions(self.server))
         for name in ("rounds", "local_steps", "evaluate_every", "probe_images"):
             checks.whole(name, getattr(self, name), 1)
         for name in ("epochs", "batch", "test_images", "redraw_every"):

@@ -73,7 +73,7 @@ def reproduce(
         chart = figure.chart(rows[name])
         section = Section(
             name=name,
-            title=f"{name}: {figure.title}",
+            title=f"{name}: {figure.titled(scale)}",
             picture=write_chart(chart, out / name),
             table=figure.table(rows[name]),
             about=description(trials, made, plan_progress(figure, scale, rows[name])),

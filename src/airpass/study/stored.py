@@ -47,7 +47,7 @@ class StoredStudy:
     def about(self) -> list[str]:
         """Lines for the terminal: title, trials, time and machine, command."""
         scale = self.provenance.get("scale", "")
-        title = self.name if self.figure is None else f"{self.name}: {self.figure.title}"
+        title = self.name if self.figure is None else f"{self.name}: {self.figure.titled(scale)}"
         lines = [f"{title}, scale {scale}" if scale else title]
         if self.provenance:
             failed = len(self.provenance["failed"])

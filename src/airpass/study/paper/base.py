@@ -32,6 +32,10 @@ class PaperFigure(ABC):
     title: str
     duration: Mapping[str, str]
 
+    def titled(self, scale: str) -> str:
+        """The title; without sizes at scale "smoke", which has smaller ones."""
+        return self.title.partition(". K = ")[0] if scale == "smoke" else self.title
+
     def plan(self, scale: str) -> Plan:
         """Number of trials and their seeds."""
         return PLANS[scale][self.name]

@@ -1,0 +1,5 @@
+"""`python -m airpass`."""
+
+from airpass.cli import main
+
+main()
