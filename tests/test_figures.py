@@ -270,7 +270,9 @@ class TestConfidence:
 
     @pytest.mark.parametrize("log", ["x", "y", "xy"])
     def test_logarithmic_axes(self, log: str) -> None:
-        axes = draw_chart(replace(chart_of(2, 9.0, rounds=False), log=log)).axes[0]
+        chart = chart_of(2, 9.0, rounds=False)
+        lines = [replace(line, x=[1.0, 5.0, 10.0]) for line in chart.panels[0].lines]
+        axes = draw_chart(replace(chart, panels=[replace(chart.panels[0], lines=lines)], log=log)).axes[0]
         assert (axes.get_xscale(), axes.get_yscale()) == (
             "log" if "x" in log else "linear",
             "log" if "y" in log else "linear",

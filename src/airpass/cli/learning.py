@@ -142,7 +142,7 @@ if TYPE_CHECKING:
 @click.option(
     "--out",
     type=click.Path(path_type=Path),
-    help="Folder for history, curves and checkpoints.  [default: runs/train-DATASET, with a number if it exists]",
+    help="Folder for history, curves and checkpoints.  [default: runs/train-DATASET, numbered if it exists]",
 )
 @click.option("--resume", is_flag=True, help="Continue an interrupted run from its checkpoints in --out.")
 @json_option

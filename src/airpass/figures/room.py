@@ -19,7 +19,7 @@ ROOM_WIDTH_IN = 7.4  # of the figure's 9 inches
 SCORES_HEIGHT_IN = 2.5
 MOST_BARS = 300  # more bars would be thinner than a pixel, and are drawn as an area
 MOST_LABELS = 24  # more devices are not numbered
-LINEAR_TOP = 5.0  # largest score on a linear axis
+LINEAR_TOP = 20.0  # largest score on a linear axis
 
 
 def draw_design(design: Design) -> Figure:

@@ -155,7 +155,8 @@ def _panel(axes: Axes, chart: Chart, panel: Panel, styles: dict[str, Look]) -> d
     axes.set(xscale="log" if "x" in chart.log else "linear", yscale="log" if "y" in chart.log else "linear")
     for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
         if name in chart.log:
-            _check_positive(name, panel)
+            if name == "y" or not chart.over_rounds:  # round 0 is left out
+                _check_positive(name, panel)
             axis.set_minor_locator(NullLocator())
     if panel.ticks is not None:
         axes.set_xticks(*panel.ticks)
