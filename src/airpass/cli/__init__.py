@@ -1,18 +1,15 @@
 """The command line. `main` runs it; commands are in designs.py, learning.py, methods.py, results.py and
 studies.py."""
 
-import os
 import sys
-import traceback
 from collections.abc import Sequence
 from io import TextIOWrapper
-from pathlib import Path
 
 import click
 
 from airpass.cli import designs, learning, methods, results, studies  # noqa: F401  (they add their commands)
 from airpass.cli.root import cli
-from airpass.core.errors import InvalidInput
+from airpass.core.errors import InvalidInput, users_line
 
 __all__ = ["cli", "main"]
 
@@ -54,20 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except OSError as error:
         _fail(f"{error.filename or 'output'}: {error.strerror}")
     except Exception as error:
-        place = _users_line(error)
+        place = users_line(error)
         if place is None:
             raise
         _fail(f"{place}: {type(error).__name__}: {error}")
-
-
-def _users_line(error: Exception) -> str | None:
-    """File, line and function of the user's own code that an error comes from, if it does."""
-    installed = [Path(__file__).parents[1], Path(sys.prefix), Path(os.__file__).parent]
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        if path.is_file() and not any(path.resolve().is_relative_to(folder) for folder in installed):
-            return f"{path.name}, line {frame.lineno}, in {frame.name}"
-    return None
 
 
 def _fail(message: str) -> None:

@@ -252,8 +252,12 @@ class TrialBar:
 @contextmanager
 def trial_bar(total: int) -> Iterator[TrialBar]:
     """Progress of a study."""
-    with display(counted=True) as shown:
-        yield TrialBar(shown, total)
+    try:
+        with display(counted=True) as shown:
+            yield TrialBar(shown, total)
+    except KeyboardInterrupt:
+        note("finished trials are stored: the same command continues")
+        raise
 
 
 def write_training(runs: Sequence["TrainingRun"], folder: Path) -> None:

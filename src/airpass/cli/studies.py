@@ -169,8 +169,12 @@ def report_failures(failed: dict[str, str]) -> None:
     """Print the trials that failed, and exit with code 1."""
     if not failed:
         return
+    causes: dict[str, list[str]] = {}
     for name, why in failed.items():
-        click.echo(f"airpass: failed: {name}: {why}", err=True)
+        causes.setdefault(why, []).append(name)
+    for why, names in causes.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        click.echo(f"airpass: failed: {names[0]}{more}: {why}", err=True)
     click.echo(f"airpass: {len(failed)} trials failed; the same command runs them again", err=True)
     sys.exit(1)
 

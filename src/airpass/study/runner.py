@@ -16,7 +16,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from airpass.core.errors import InvalidInput
+from airpass.core.errors import InvalidInput, users_line
 from airpass.core.workers import follow_parent
 from airpass.study.store import Store
 from airpass.study.trial import Row, Trial, check, relabel, run
@@ -122,7 +122,9 @@ def attempt(trial: Trial) -> list[Row] | str:
             return run(trial)
     except Exception as error:
         text = str(error).strip().splitlines()
-        return f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
+        place = users_line(error)
+        where = "" if place is None else f" ({place})"
+        return (f"{type(error).__name__}: {text[0]}" if text else type(error).__name__) + where
 
 
 class LocalProcesses:
