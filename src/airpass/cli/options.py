@@ -141,3 +141,7 @@ def check_outputs(json_path: str | None, figure_path: Path | None) -> None:
     for path in (json_path, figure_path):
         if path is not None and str(path) != "-" and Path(path).is_dir():
             raise InvalidInput(f"{path}: is a directory; give the name of a file")
+        if path is not None and str(path) != "-":
+            nearest = next(folder for folder in Path(path).absolute().parents if folder.exists())
+            if not nearest.is_dir():
+                raise InvalidInput(f"{path}: cannot be written ({nearest} is not a directory)")
