@@ -95,7 +95,14 @@ def _read(
     if chains > devices and not transpose:
         click.echo(
             f"airpass: warning: {path}: {shape}, which looks transposed; expected (M, K), a column per "
-            "device; if rows are devices, use --transpose",
+            "device; if rows are devices, use --transpose; if draws come last, as often in MATLAB, save "
+            "permute(G, [3 1 2])",
+            err=True,
+        )
+    if weights is not None and abs(float(weights.sum()) - 1.0) > 1e-6:
+        click.echo(
+            f"airpass: note: {weights_path}: the weights sum to {float(weights.sum()):g}; shares of the data "
+            "sum to 1, and larger weights need more power for the same error",
             err=True,
         )
     return ChannelsFile(draws, stacked, weights)

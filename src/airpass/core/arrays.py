@@ -54,7 +54,7 @@ def _chosen(path: Path, names: Sequence[str], variable: str | None, flag: str) -
 
 def _not_plain(path: Path, error: Exception) -> InvalidInput:
     suffix = path.suffix.lower()
-    reason = "it holds Python objects" if "allow_pickle" in str(error) else f"damaged, or not {suffix}"
+    reason = f"damaged, not {suffix}, or with Python objects, which are not read"
     return InvalidInput(f"{path}: not a plain NumPy array ({reason})")
 
 

@@ -38,9 +38,13 @@ def load_reference(label: str, text: str) -> Any:
     path = Path(where)
     try:
         if path.suffix == ".py":
-            return getattr(_from_file(path), name)
-        with _importable(Path.cwd()):
-            return getattr(importlib.import_module(where), name)
+            module = _from_file(path)
+        else:
+            with _importable(Path.cwd()):
+                module = importlib.import_module(where)
+        if not hasattr(module, name):
+            raise AttributeError(f"{where} has no {name}")
+        return getattr(module, name)
     except Exception as error:  # an import can raise any error
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InvalidInput(f"{label} = {text!r}: cannot be imported ({reason})") from None

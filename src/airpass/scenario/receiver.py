@@ -67,7 +67,7 @@ class Receiver:
             raise InvalidInput(
                 f"{label} has {len(given)} entries: must be "
                 f"{'a list' if name == 'waveguide_y_m' else f'one {noun}, or a list'} "
-                f"with one {noun} per waveguide ({self.waveguides})"
+                f"with one {noun} per waveguide (receiver.waveguides = {self.waveguides})"
             )
         return tuple(check(f"{label}[{m}]", value) for m, value in enumerate(given))
 

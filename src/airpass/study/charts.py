@@ -1,5 +1,6 @@
 """Charts of a study's rows, as plain data for `airpass.figures.study`."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
@@ -14,6 +15,7 @@ from airpass.study.summary import Mean, means_by_point, means_by_round
 from airpass.study.trial import Row
 
 ROUND = "communication round"
+MOST_TICKS = 9  # at the points of an axis; more are left to matplotlib
 WIDE_IN = 5.0  # from this width on, panels are side by side
 
 
@@ -111,6 +113,12 @@ def rounds_chart(
     )
 
 
+def _well_apart(values: Sequence[float]) -> bool:
+    """Whether ticks at these values leave room for their numbers."""
+    gaps = [high - low for low, high in itertools.pairwise(values)]
+    return bool(gaps) and len(values) <= MOST_TICKS and min(gaps) >= (values[-1] - values[0]) / MOST_TICKS
+
+
 def axis_panel(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Panel:
     """A metric at the last round against the sweep's axis, with one line per scheme."""
     look = shown(metric)
@@ -125,7 +133,12 @@ def axis_panel(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Pan
         known = sorted(found, key=lambda point: place[point])
         x, means = [place[point] for point in known], [found[point] for point in known]
         lines.append(line(scheme, plain(display_name(scheme)), x, means, look.scale))
-    ticks = None if numeric else (list(range(len(points))), [plain(point) for point in points])
+    at = sorted(set(place.values()))
+    ticks: tuple[list[float], list[str]] | None = None
+    if not numeric:
+        ticks = ([float(i) for i in range(len(points))], [plain(point) for point in points])
+    elif _well_apart(at):
+        ticks = (at, [f"{value:g}".replace("-", "\N{MINUS SIGN}") for value in at])
     return Panel(title, xlabel, lines, ticks, look.label, percent=metric == "test_accuracy")
 
 
@@ -223,7 +236,7 @@ def sweep_chart(rows: Sequence[Row], shape: Shape, table: FigureTable) -> Chart 
         else:
             name, unit = named(shape.axis) if shape.axis else ("x", "")
             name = name if table.x_label is None else table.x_label
-            unit = table.x_unit if table.x_unit is not None else "" if table.x_label is not None else unit
+            unit = unit if table.x_unit is None else table.x_unit
             found = [axis_panel(rows, metric, with_unit(name, unit), title if place == 0 else "")]
         panels += [_adjusted(panel, table, place) for panel in found]
     width = table.width or 0.0

@@ -37,6 +37,11 @@ def data_source(dataset: Data) -> DataSource:
         return ArrayData(*dataset) if len(dataset) == 4 else TorchData(*dataset)
     if isinstance(dataset, str) and dataset.endswith(".npz"):
         return NpzFile(dataset)
+    if not isinstance(dataset, str | DataSource | type):
+        raise InvalidInput(
+            f"dataset: is {type(dataset).__name__}; must be a name, FILE.npz, ArrayData, "
+            "(x_train, y_train, x_test, y_test), or (train, test), two torch data sets"
+        )
     return SOURCES.resolve(dataset, label="dataset")
 
 

@@ -142,6 +142,8 @@ def checked_split(split: Split, count: int, devices: int) -> Samples:
     Samples
         Sample indices, per device, sorted. Samples may be left out.
     """
+    if not isinstance(split, Sequence | np.ndarray):
+        raise InvalidInput(f"split = {split!r}: must be a list with the sample numbers of each device")
     if len(split) != devices:
         raise InvalidInput(f"split: has {len(split)} lists of samples; there are {devices} devices")
     shares = []
