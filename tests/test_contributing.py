@@ -41,7 +41,10 @@ def table() -> list[str]:
 def modules() -> set[str]:
     """Top-level modules and packages."""
     found = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
-    return {f"airpass.{name}" for name in found | {path.stem for path in PACKAGE.glob("*.py")} - {"__init__"}}
+    return {
+        f"airpass.{name}"
+        for name in found | {path.stem for path in PACKAGE.glob("*.py")} - {"__init__", "__main__"}
+    }
 
 
 def layers() -> list[list[str]]:

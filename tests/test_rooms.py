@@ -231,13 +231,13 @@ class TestScenario:
     @pytest.mark.parametrize(
         ("part", "changes", "words"),
         [
-            ("receiver", {"waveguide_y_m": [1.0, 2.0]}, ["receiver.waveguide_y_m", "2 entries", "(4)"]),
+            ("receiver", {"waveguide_y_m": [1.0, 2.0]}, ["receiver.waveguide_y_m", "2 entries", "= 4)"]),
             ("receiver", {"waveguide_y_m": 1.0}, ["receiver.waveguide_y_m", "1.0", "list"]),
             ("receiver", {"waveguide_y_m": [0, 1, 2, "x"]}, ["receiver.waveguide_y_m[3]", "'x'", "number"]),
-            ("receiver", {"height_m": [3.0]}, ["receiver.height_m", "1 entries", "one number", "(4)"]),
+            ("receiver", {"height_m": [3.0]}, ["receiver.height_m", "1 entries", "one number", "= 4)"]),
             ("receiver", {"height_m": [3.0, 0.0, 1.0, 1.0]}, ["receiver.height_m[1]", "0.0", "> 0"]),
             ("receiver", {"feed": "top"}, ["receiver.feed", "'top'", "left, right, centre"]),
-            ("receiver", {"feed": ["left", "left"]}, ["receiver.feed", "2 entries", "one word", "(4)"]),
+            ("receiver", {"feed": ["left", "left"]}, ["receiver.feed", "2 entries", "one word", "= 4)"]),
             ("receiver", {"feed": ["left", "up", "left", "left"]}, ["receiver.feed[1]", "'up'"]),
             ("receiver", {"feed": 3}, ["receiver.feed", "3", "left, right, centre"]),
             ("devices", {"z_m": [1.0]}, ["devices.z_m", "1 entries", "6"]),
@@ -269,7 +269,7 @@ class TestScenario:
 
     def test_the_command_line_says_it_too(self, run: Any) -> None:
         assert_refused(
-            run("design", "--scenario", EXAMPLE, "--waveguides", 3), "receiver.length_m", "4 entries", "(3)"
+            run("design", "--scenario", EXAMPLE, "--waveguides", 3), "receiver.length_m", "4 entries", "= 3)"
         )
 
 
