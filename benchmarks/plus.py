@@ -322,7 +322,7 @@ def figures(_: int) -> None:
             low, high = np.subtract(y, half), np.add(y, half)
             axes.fill_between(x, low, high, color=look.colour, alpha=0.15, linewidth=0)
         axes.set(xlabel="P0/σ², dB", ylabel="selected devices of 50", ylim=(0, 51.5), xlim=(-20.3, 10.3))
-        axes.set_title("K = 50, M = N = 10: mean of 20 draws, 95 % confidence")
+        axes.set_title("K = 50, M = N = 10, arrays along x: mean of 20 draws, 95 % confidence")
         axes.legend(loc="lower right")
         axes.grid(alpha=0.25)
         save(picture, ROOT / "images" / "plus-snr.png")

@@ -45,7 +45,6 @@ def write_provenance(
     workers: str,
     outcome: Outcome,
     trials: int,
-    axis: str | None = None,
 ) -> Mapping[str, Any]:
     """Write provenance.json.
 
@@ -63,8 +62,6 @@ def write_provenance(
         Result of the run.
     trials
         Number of trials of the study.
-    axis
-        The field that a sweep varies, or ""; None for a paper figure, which knows its axis.
 
     Returns
     -------
@@ -77,7 +74,6 @@ def write_provenance(
     document = {
         "study": name,
         "scale": scale,
-        **({} if axis is None else {"axis": axis}),
         "command": command,
         "airpass": __version__,
         "python": platform.python_version(),
