@@ -22,15 +22,18 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
 import argparse  # noqa: E402
 import csv  # noqa: E402
 import sys  # noqa: E402
-from collections.abc import Iterable, Mapping, Sequence  # noqa: E402
+from collections.abc import Callable, Iterable, Mapping, Sequence  # noqa: E402
 from concurrent.futures import ProcessPoolExecutor  # noqa: E402
+from functools import partial  # noqa: E402
+from multiprocessing import get_context  # noqa: E402
 from pathlib import Path  # noqa: E402
+from tempfile import TemporaryDirectory  # noqa: E402
 from typing import Any  # noqa: E402
 
 import numpy as np  # noqa: E402
 
 from airpass import Scenario, design, select, tolerance  # noqa: E402
-from airpass.designs import plus  # noqa: E402
+from airpass.designs.joint import chain, sweep  # noqa: E402
 
 ROOT = Path(__file__).parent.parent / "docs"
 SMALL, LARGE = (10, 5, 5), (50, 10, 10)
@@ -56,24 +59,29 @@ SLOW: Mapping[str, dict[str, Any]] = {
     "airpass-sdr-dc": {"method": "airpass-sdr-dc"},
     "hrmc+elementwise": {"selection": "hrmc", "geometry": "elementwise"},
 }
-# Options of airpass-plus and constants of its module that each row of the ablation changes.
+# Options of airpass-plus, and constants of its modules, that each row of the ablation changes.
 ABLATION: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "default": ({}, {}),
-    "no kicks (fast)": ({"kicks": 0}, {}),
-    "no kicks, antennas stay between their neighbours": ({"kicks": 0, "across": False}, {}),
-    "no kicks, no growing": ({"kicks": 0, "grow": False}, {}),
-    "no kicks, no annealing": ({"kicks": 0}, {"ANNEAL": ()}),
-    "no kicks, annealing at p = 4 only": ({"kicks": 0}, {"ANNEAL": (2,)}),
-    "no kicks, annealing up to p = 16": ({"kicks": 0}, {"ANNEAL": (0, 1, 2, 3, 4)}),
-    "no kicks, growing at p = 8 only": ({"kicks": 0}, {"GROW": (3,)}),
-    "no kicks, no polish": ({"kicks": 0, "polish": False}, {}),
-    "no kicks, polish without HAGO and last beam": ({"kicks": 0}, {"CONSOLIDATION": None}),
-    "no kicks, grid λ/10": ({"kicks": 0, "grid_wavelengths": 0.1}, {}),
-    "no kicks, grid λ/40": ({"kicks": 0, "grid_wavelengths": 0.025}, {}),
-    "six starts instead of kicks": ({"starts": 6, "kicks": 0}, {}),
-    "kicks of one waveguide": ({}, {"KICKED": 1}),
-    "kicks of five waveguides": ({}, {"KICKED": 5}),
-    "20 kicks": ({"kicks": 20}, {}),
+    "one chain, 20 kicks": ({}, {}),
+    "no kicks": ({"kicks": 0}, {}),
+    "five kicks (fast)": ({"kicks": 5}, {}),
+    "80 kicks": ({"kicks": 80}, {}),
+    "4 chains of 5 kicks": ({"starts": 4, "kicks": 5}, {}),
+    "kicks of two waveguides": ({}, {"chain.KICKED": 2}),
+    "kicks of five waveguides": ({}, {"chain.KICKED": 5}),
+    "kicks must gain a device": ({}, {"chain.ACCEPT": 1}),
+    "growing instead of racing": ({}, {"chain.Chain.raced": lambda self, found, target: self.grown(found)}),
+    "no finish": ({}, {"chain.FINISH": ()}),
+    "no growing, no racing": ({"grow": False}, {}),
+    "no annealing": ({}, {"chain.ANNEAL": ()}),
+    "annealing at p = 4 only": ({}, {"chain.ANNEAL": (2,)}),
+    "antennas stay between their neighbours": ({"across": False}, {}),
+    "one candidate per antenna": ({}, {"sweep.TRIES": 1}),
+    "eight candidates per antenna": ({}, {"sweep.TRIES": 8}),
+    "slopes of the scan at full p": ({}, {"sweep.FLATTEST": 6}),
+    "grid λ/4": ({"grid_wavelengths": 0.25}, {}),
+    "grid λ/16": ({"grid_wavelengths": 0.0625}, {}),
+    "no polish": ({"polish": False}, {}),
+    "polish by sweeps only": ({}, {"chain.LAST": ()}),
 }
 SELECTIONS: Mapping[str, dict[str, Any]] = {
     "hrmc": {"method": "hrmc"},
@@ -112,21 +120,22 @@ def named_row(key: Row) -> Row:
     return design_row(key, {**FAST, **SLOW}[key["scheme"]])
 
 
+def change_constants(scheme: str) -> None:
+    """Change constants in a new process, before kernels are compiled with them."""
+    modules = {"chain": chain, "sweep": sweep}
+    for name, value in ABLATION[scheme][1].items():
+        module, _, rest = name.partition(".")
+        owner: Any = modules[module]
+        *path, last = rest.split(".")
+        for part in path:
+            owner = getattr(owner, part)
+        setattr(owner, last, value)
+
+
 def ablation_row(key: Row) -> Row:
     """Run airpass-plus with one part changed."""
-    options, constants = ABLATION[key["scheme"]]
-    kept = {name: getattr(plus, name) for name in constants}
-    consolidate = plus._Chain.consolidate
-    for name, value in constants.items():
-        setattr(plus, name, value)
-    if "CONSOLIDATION" in constants:
-        plus._Chain.consolidate = lambda self, chosen: None  # type: ignore[method-assign]
-    try:
-        return design_row(key, {**PLUS, "options": ONE_THREAD | options})
-    finally:
-        plus._Chain.consolidate = consolidate  # type: ignore[method-assign]
-        for name, value in kept.items():
-            setattr(plus, name, value)
+    options = {"starts": 1, "kicks": 20} | ABLATION[key["scheme"]][0]
+    return design_row(key, {**PLUS, "options": ONE_THREAD | options})
 
 
 def selection_row(key: Row) -> Row:
@@ -179,12 +188,17 @@ def keys(
     ]
 
 
-def measure(name: str, rows: Sequence[Row], work: Any, workers: int) -> None:
-    """Measure the rows that are missing in the file."""
+def measure(
+    name: str, rows: Sequence[Row], work: Any, workers: int, prepare: Callable[[], None] | None = None
+) -> None:
+    """Measure the rows that are missing in the file, in processes that call `prepare` first."""
     path = ROOT / "data" / f"plus-{name}.csv"
     have = {tuple(str(row[part]) for part in rows[0]) for row in read(name)}
     missing = [row for row in rows if tuple(str(value) for value in row.values()) not in have]
-    with ProcessPoolExecutor(workers) as pool, open(path, "a", newline="") as file:
+    with (
+        ProcessPoolExecutor(workers, get_context("spawn"), prepare) as pool,
+        open(path, "a", newline="") as file,
+    ):
         for number, row in enumerate(pool.map(work, missing), 1):
             writer = csv.DictWriter(file, list(row), lineterminator="\n")
             if file.tell() == 0:
@@ -218,8 +232,11 @@ def slow(workers: int) -> None:
 
 def ablation(workers: int) -> None:
     """Measure the ablation."""
-    rows = keys(ABLATION, LARGE, (-15.0, -10.0, -5.0), "equal", range(1000, 1020))
-    measure("ablation", rows, ablation_row, workers)
+    with TemporaryDirectory() as cache:
+        os.environ["NUMBA_CACHE_DIR"] = cache  # keeps kernels with changed constants out of the usual cache
+        for scheme in ABLATION:
+            rows = keys([scheme], LARGE, (-15.0, -10.0, -5.0), "equal", range(1000, 1020))
+            measure("ablation", rows, ablation_row, workers, partial(change_constants, scheme))
 
 
 def selection(workers: int) -> None:

@@ -36,9 +36,9 @@ from airpass import (
     train,
 )
 from airpass.core.registry import RecordedMethod, options_dict, parts
-from airpass.core.types import Complex, Real
+from airpass.core.types import Complex
 from airpass.designs.alternating import Airpass
-from airpass.designs.base import DesignMethod, DesignSearch, OnStep
+from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Start
 from airpass.designs.colocated import MimoM
 from airpass.documents import FORMAT_VERSION
 from airpass.selection.base import BeamSearch, RecordedSelection, SelectionMethod
@@ -165,7 +165,7 @@ class Still(DesignMethod):
     scale: float = 0.1
 
     def run(
-        self, scenario: Scenario, seed: int, on_step: OnStep, report: Any, start: Real | None
+        self, scenario: Scenario, seed: int, on_step: OnStep, report: Any, start: Start | None
     ) -> DesignSearch:
         layout = scenario.uniform_layout()
         channels = scenario.channels(layout) * self.scale  # a channel model of its own

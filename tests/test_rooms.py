@@ -318,14 +318,15 @@ class TestDesigns:
         assert found.objective[1] == pytest.approx(weakest_gain(room, found.layout, beam, everyone))
 
     def test_the_table_of_airpass_plus_holds_the_channels(self, room: Scenario) -> None:
-        from airpass.designs.joint import response_table
+        from airpass.designs.joint.space import space_of
 
-        field = room.uplink.field(1)
-        table = response_table(field, np.ones(6), 0.25, 37)  # 0 to 9 m, within all waveguides
         one = replace(room, receiver=replace(room.receiver, antennas=1))
-        for p in range(37):
+        space = space_of(one, np.ones(6), 0.25, 2**20)
+        for p in range(37):  # 0 to 9 m, within all waveguides
             expected = one.uplink.channels(np.full((4, 1), 0.25 * p))
-            np.testing.assert_allclose(table[:, :, 0, p] + 1j * table[:, :, 1, p], expected, atol=1e-6)
+            unit = space.row_scale * space.reference
+            entries = unit * (space.table[:, :, 0, p] + 1j * space.table[:, :, 1, p].astype(float))
+            assert (np.abs(entries - expected) < 1e-4 * 32000.0 * unit).all()
 
     def test_tolerance_and_robust_designs(self, room: Scenario) -> None:
         found = design(room, seed=1, options={"effort": "fast", "tolerance_mm": 1.0})

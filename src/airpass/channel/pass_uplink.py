@@ -24,7 +24,7 @@ import numpy as np
 
 from airpass.core.types import Complex, Mask, Real
 from airpass.kernels.jit import inlined, kernel
-from airpass.kernels.math import cos_sin_turns
+from airpass.kernels.math import cos_sin_turns, cos_sin_turns_single
 
 
 class Field(NamedTuple):
@@ -71,6 +71,24 @@ def response(
     cosine, sine = cos_sin_turns(turns_per_m * (distance + refractive_index * guide))
     scale = amplitude / distance
     return distance, scale * cosine, -scale * sine
+
+
+@inlined
+def response_single(
+    position: float,
+    guide: float,
+    device_x: float,
+    offset_square: float,
+    amplitude: np.float32,
+    turns_per_m: float,
+    refractive_index: float,
+) -> tuple[float, np.float32, np.float32]:
+    """`response` with distance and phase in double precision, the rest in single precision."""
+    dx = position - device_x
+    distance = math.sqrt(dx * dx + offset_square)
+    cosine, sine = cos_sin_turns_single(turns_per_m * (distance + refractive_index * guide))
+    scale = amplitude / np.float32(distance)
+    return distance, scale * cosine, -(scale * sine)
 
 
 @inlined

@@ -10,3 +10,5 @@ Complex: TypeAlias = NDArray[np.complex128]
 Mask: TypeAlias = NDArray[np.bool_]
 Single: TypeAlias = NDArray[np.float32]
 Index: TypeAlias = NDArray[np.int64]
+Short: TypeAlias = NDArray[np.int16]
+Flag: TypeAlias = NDArray[np.uint8]  # of one entry, set by another thread

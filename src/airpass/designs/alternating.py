@@ -16,7 +16,7 @@ from airpass.core import checks
 from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
-from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
+from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Start, Step
 from airpass.geometry.base import GeometryMethod
 from airpass.geometry.hago import Hago
 from airpass.kernels.clock import now
@@ -53,11 +53,12 @@ class AlternatingDesign(DesignMethod):
         checks.between("tolerance", self.tolerance, 0.0, 1.0)
 
     def run(
-        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Real | None
+        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Start | None
     ) -> DesignSearch:
         """Algorithm 3 from `start` or else from the uniform layout."""
         began = now()
-        layout = scenario.uniform_layout() if start is None else start  # line 1
+        given = self.layout_of(start)
+        layout = scenario.uniform_layout() if given is None else given  # line 1
         best: tuple[int, float, Real, Complex, Complex] | None = None
         mark = (-1, 0.0)  # count and weakest score to exceed for a round to count as progress
         trace: list[Step] = []

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from airpass.aircomp import Link
+from airpass.aircomp import Link, checked_beam
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import Report, discard, with_options
@@ -14,7 +14,7 @@ from airpass.core.threads import one_blas_thread
 from airpass.core.types import Real
 from airpass.designs import METHODS
 from airpass.designs.alternating import Alternation
-from airpass.designs.base import DesignMethod, OnStep, Step, checked_search, discard_step
+from airpass.designs.base import DesignMethod, OnStep, Start, Step, checked_search, discard_step
 from airpass.geometry import METHODS as GEOMETRY_METHODS
 from airpass.geometry.base import GeometryMethod
 from airpass.kernels.clock import Stopwatch
@@ -152,6 +152,17 @@ def design_method(
     return found
 
 
+def _start(scenario: Scenario, layout: Any, beam: Any) -> Start | None:
+    """A checked design to start from."""
+    if layout is None:
+        if beam is not None:
+            raise InvalidInput("start_beam requires start_layout")
+        return None
+    if beam is not None:
+        beam = checked_beam(beam, scenario.receiver.waveguides, "start_beam", unit=False)
+    return Start(scenario.checked_layout(layout), beam)
+
+
 def design(
     scenario: Scenario,
     method: str | DesignMethod | type[DesignMethod] | Callable[..., Any] | None = None,
@@ -163,6 +174,7 @@ def design(
     on_step: OnStep | None = None,
     report: Report | None = None,
     start_layout: Any = None,
+    start_beam: Any = None,
 ) -> Design:
     """Design the receiver of a scenario.
 
@@ -190,6 +202,10 @@ def design(
     start_layout
         Antenna positions to start from, shape (M, N), metres, such as those of a design for other
         devices. Designs of co-located arrays raise `InvalidInput`.
+    start_beam
+        With `start_layout`: the beam to start from, shape (M,), of any norm. With both, `airpass-plus`
+        continues a previous design, for example after devices have moved. Other methods raise
+        `InvalidInput`.
 
     Returns
     -------
@@ -198,7 +214,7 @@ def design(
     """
     chosen = design_method(method, selection, geometry, options)
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
-    start = None if start_layout is None else scenario.checked_layout(start_layout)
+    start = _start(scenario, start_layout, start_beam)
     with one_blas_thread():
         watch = Stopwatch()
         found = checked_search(

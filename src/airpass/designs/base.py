@@ -33,6 +33,14 @@ def discard_step(step: Step) -> None:
 
 
 @dataclass(frozen=True, eq=False)
+class Start:
+    """A design to start from."""
+
+    layout: Real  # positions in metres, shape (M, N)
+    beam: Complex | None  # of unit norm, shape (M,); None if only a layout is given
+
+
+@dataclass(frozen=True, eq=False)
 class DesignSearch:
     """Result of a search: a beam, and its layout or co-located array."""
 
@@ -48,9 +56,15 @@ class DesignSearch:
 class DesignMethod(Method, ABC):
     """A method that designs a whole receiver. Fields may hold nested methods."""
 
+    def layout_of(self, start: Start | None) -> Real | None:
+        """The layout to start from, for methods that cannot use a beam."""
+        if start is not None and start.beam is not None:
+            raise InvalidInput(f"start_beam: {self.name} cannot use it; airpass-plus can")
+        return None if start is None else start.layout
+
     @abstractmethod
     def run(
-        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Real | None
+        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Start | None
     ) -> DesignSearch:
         """Design the receiver of a scenario.
 
@@ -65,8 +79,8 @@ class DesignMethod(Method, ABC):
         report
             Callback for progress messages within an iteration.
         start
-            Layout to start from, shape (M, N); None for the method's own start. A method that
-            cannot use one raises `InvalidInput`.
+            Layout, and perhaps beam, to start from; None for the method's own start. A method that
+            cannot use one of them raises `InvalidInput`.
 
         Returns
         -------
@@ -80,7 +94,7 @@ class RecordedDesign(RecordedMethod, DesignMethod):
     """A design method of a stored result that is not registered."""
 
     def run(
-        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Real | None
+        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Start | None
     ) -> DesignSearch:
         """Refuse to run."""
         raise self.refuse()

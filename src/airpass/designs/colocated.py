@@ -20,7 +20,7 @@ from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report
 from airpass.core.types import Real
-from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
+from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Start, Step
 from airpass.kernels.clock import now
 from airpass.optim.ranking import rank
 from airpass.scenario import Receiver, Scenario
@@ -40,7 +40,7 @@ class ArrayDesign(DesignMethod):
         """Antennas, [x, y, z] in metres, shape (antennas, 3)."""
 
     def run(
-        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Real | None
+        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Start | None
     ) -> DesignSearch:
         """Select devices for the array's channels."""
         if start is not None:

@@ -7,8 +7,7 @@ from typing import Any
 from airpass import aircomp
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import FunctionMethod, Report
-from airpass.core.types import Real
-from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Step
+from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Start, Step
 from airpass.optim.ranking import rank
 from airpass.scenario import Scenario
 
@@ -22,14 +21,14 @@ class FunctionDesign(FunctionMethod, DesignMethod):
     special = (START,)
 
     def run(
-        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Real | None
+        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Start | None
     ) -> DesignSearch:
         """Call the function, with a layout to start from if it has a parameter for it."""
         began = time.perf_counter()
         function = type(self).function
         more: dict[str, Any] = {}
         if START in inspect.signature(function).parameters:
-            more[START] = start
+            more[START] = self.layout_of(start)
         elif start is not None:
             raise InvalidInput(
                 f"start_layout: {self.name} cannot use it; add a parameter start: "

@@ -26,10 +26,13 @@ _EXP_MIN = -708.0
 _EXP_MAX = 709.0
 
 
-def _rint_codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    double = ir.DoubleType()
-    rint = builder.module.declare_intrinsic("llvm.rint", [double])
-    return builder.call(rint, args)
+def _rint_typing(typingctx: Any, value: Any) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        rint = builder.module.declare_intrinsic("llvm.rint", [args[0].type])
+        return builder.call(rint, args)
+
+    kind = types.float32 if value == types.float32 else types.float64
+    return kind(kind), codegen
 
 
 def _power_of_two_codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -69,7 +72,8 @@ def _fma_typing(typingctx: Any, x: Any, y: Any, z: Any) -> Any:
 
 fma = cast(Callable[[float, float, float], float], intrinsic(_fma_typing))  # x*y + z, rounded once
 fma_single = cast(Callable[[np.float32, np.float32, np.float32], np.float32], fma)  # in single precision
-_rint = _unary(_rint_codegen)  # nearest whole number, as a float
+_rint = cast(Callable[[float], float], intrinsic(_rint_typing))  # nearest whole number, as a float
+_rint_single = cast(Callable[[np.float32], np.float32], _rint)
 _exponent = _unary(_exponent_codegen)  # floor(log2 x) of a positive normal x
 _mantissa = _unary(_mantissa_codegen)  # x / 2**exponent, in [1, 2)
 _power_of_two = _unary(_power_of_two_codegen)  # 2**n for a whole n in [-1022, 1023]
@@ -160,4 +164,38 @@ def cos_sin_turns(turns: float) -> tuple[float, float]:
     c = fma(c, q, 1.0 / 24.0)
     c = fma(c, q, -0.5)
     c = fma(c, q, 1.0)
+    return sign * c, sign * s * r
+
+
+_TWO_PI_SINGLE = np.float32(_TWO_PI)
+_HALF, _ONE, _TWO = np.float32(0.5), np.float32(1.0), np.float32(2.0)
+# Taylor coefficients of sine and cosine: r**11, r**9, ... and r**10, r**8, ...
+_S11, _S9, _S7 = np.float32(-1.0 / 39916800.0), np.float32(1.0 / 362880.0), np.float32(-1.0 / 5040.0)
+_S5, _S3 = np.float32(1.0 / 120.0), np.float32(-1.0 / 6.0)
+_C10, _C8, _C6 = np.float32(-1.0 / 3628800.0), np.float32(1.0 / 40320.0), np.float32(-1.0 / 720.0)
+_C4, _C2 = np.float32(1.0 / 24.0), np.float32(-0.5)
+
+
+@kernel
+def cos_sin_turns_single(turns: float) -> tuple[np.float32, np.float32]:
+    """cos(2 pi t) and sin(2 pi t) in single precision.
+
+    Whole turns are removed in double precision, so the error is some 1e-7 however large the phase.
+    """
+    f = np.float32(turns - _rint(turns))  # in [-1/2, 1/2]
+    half = _rint_single(_TWO * f)
+    sign = _ONE - _TWO * half * half
+    r = _TWO_PI_SINGLE * (f - _HALF * half)  # in [-pi/2, pi/2]
+    q = r * r
+    # Remainders below 6e-8 and 5e-7.
+    s = fma_single(_S11, q, _S9)
+    s = fma_single(s, q, _S7)
+    s = fma_single(s, q, _S5)
+    s = fma_single(s, q, _S3)
+    s = fma_single(s, q, _ONE)
+    c = fma_single(_C10, q, _C8)
+    c = fma_single(c, q, _C6)
+    c = fma_single(c, q, _C4)
+    c = fma_single(c, q, _C2)
+    c = fma_single(c, q, _ONE)
     return sign * c, sign * s * r

@@ -12,7 +12,7 @@ import numpy as np
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from airpass.core.types import Complex, Real
+from airpass.core.types import Complex, Real, Single
 from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma
 from airpass.kernels.simd import VectorCode, contiguous
@@ -21,10 +21,11 @@ LANES = 8
 
 
 def _sum_typing(typingctx: Any, values: Any, whole: Any) -> Any:
-    contiguous(types.float64, values)
+    scalar = types.float32 if getattr(values, "dtype", None) == types.float32 else types.float64
+    contiguous(scalar, values)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        emit = VectorCode(context, builder, types.float64, LANES)
+        emit = VectorCode(context, builder, scalar, LANES)
         data, whole = emit.data(args[0], signature.args[0]), args[1]
         (total,) = emit.variables(1)
         builder.store(emit.zero(), total)
@@ -32,7 +33,7 @@ def _sum_typing(typingctx: Any, values: Any, whole: Any) -> Any:
             builder.store(builder.fadd(builder.load(total), emit.load(data, k)), total)
         return emit.sum_of_entries(builder.load(total))
 
-    return types.float64(values, types.intp), codegen
+    return scalar(values, types.intp), codegen
 
 
 def _product_sums_typing(
@@ -67,6 +68,7 @@ def _product_sums_typing(
 
 # Sums of values[k] and of x[shift + k] y[k], for k < whole, a multiple of LANES.
 _sum = cast(Callable[[Real, int], float], intrinsic(_sum_typing))
+_sum_single = cast(Callable[[Single, int], np.float32], _sum)
 _product_sums = cast(
     Callable[[Real, Real, int, Real, Real, int], tuple[float, float]], intrinsic(_product_sums_typing)
 )
@@ -80,6 +82,12 @@ def lane_sum(values: Real) -> float:
     for k in range(whole, values.size):
         rest += values[k]
     return _sum(values, whole) + rest
+
+
+@kernel
+def lane_sum_single(values: Single) -> np.float32:
+    """Sum of all entries in single precision; their number must be a multiple of `LANES`."""
+    return _sum_single(values, values.size)
 
 
 @kernel

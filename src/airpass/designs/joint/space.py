@@ -1,0 +1,184 @@
+"""What stays the same during a search: the channel, the feasible positions and the tabulated responses.
+
+The table holds the response of every device on a grid along every waveguide, as 16-bit integers. It is only
+used to find candidate positions, which are then evaluated exactly: 16 bits are enough for that, and the scan
+is limited by memory bandwidth. Entries are relative to the largest amplitude on their row, so that the table
+does not depend on powers, gains or weights.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from airpass.channel.pass_uplink import Field, element, guide_length, response_single
+from airpass.core.types import Complex, Index, Real, Short, Single
+from airpass.kernels.jit import kernel
+from airpass.optim import projections
+from airpass.scenario import Scenario
+
+ENTRY_BYTES = 4  # real and imaginary part of a table entry
+LARGEST = np.float32(32000.0)  # of an entry
+CLOSEST_M = 1e-6  # lower bound of distances from a waveguide's axis
+
+
+class Space(NamedTuple):
+    """Kernel arguments of a scenario."""
+
+    field: Field  # with the amplitude sqrt(Gamma)/phi_k xi gamma_k/sqrt(N), over `reference`
+    reference: float  # so that squares stay within single precision
+    lengths: Real  # L_m, metres
+    min_gap: float  # metres
+    step: float  # of the grid, metres
+    points: int  # of the grid on the longest waveguide, P
+    row_scale: Single  # value of a table entry of one, over `reference`; shape (M, K)
+    table: Short  # responses, shape (M, K, 2, P); M = 0 if it is not stored
+
+
+@kernel
+def response_row(space: Space, waveguide: int, device: int, first: int, out_re: Short, out_im: Short) -> None:
+    """Table entries of one device at the grid points first, first + 1, ..."""
+    field = space.field
+    offset_square = field.offset_square[waveguide, device]
+    feed, side = field.feed[0, waveguide], field.feed[1, waveguide]
+    x = field.device_x[device]
+    amplitude = LARGEST * np.float32(np.sqrt(max(offset_square, CLOSEST_M * CLOSEST_M)))
+    for p in range(out_re.size):
+        place = (first + p) * space.step
+        guide = guide_length(place, feed, side)
+        _, re, im = response_single(
+            place, guide, x, offset_square, amplitude, field.turns_per_m, field.refractive_index
+        )
+        # A device in line with a waveguide may come closer to it than to its axis.
+        out_re[p] = np.int16(min(max(re, -LARGEST), LARGEST))
+        out_im[p] = np.int16(min(max(im, -LARGEST), LARGEST))
+
+
+@kernel
+def fill_table(space: Space, waveguide: int) -> None:
+    """Table entries of one waveguide."""
+    for k in range(space.field.device_x.size):
+        response_row(space, waveguide, k, 0, space.table[waveguide, k, 0], space.table[waveguide, k, 1])
+
+
+def space_of(scenario: Scenario, scale: Real, step_m: float, table_bytes: float) -> Space:
+    """The space of a scenario.
+
+    Parameters
+    ----------
+    scenario
+        Receiver, radio and devices.
+    scale
+        sqrt(Gamma)/phi_k, shape (K,).
+    step_m
+        Step of the grid, metres.
+    table_bytes
+        A larger table is not stored; its entries are computed whenever they are used.
+
+    Returns
+    -------
+    Space
+        Arguments of the kernels.
+    """
+    receiver = scenario.receiver
+    field = scenario.uplink.field(receiver.antennas)
+    points = int(float(receiver.lengths.max()) / step_m) + 1
+    nearest = np.sqrt(np.maximum(field.offset_square, CLOSEST_M**2))
+    amplitude = scale * field.amplitude
+    reference = float(np.max(amplitude / nearest))
+    amplitude = amplitude / reference
+    row_scale = (amplitude / nearest / float(LARGEST)).astype(np.float32)
+    stored = ENTRY_BYTES * receiver.waveguides * scale.size * points <= table_bytes
+    shape = (receiver.waveguides, scale.size, 2, points) if stored else (0, 0, 2, 0)
+    space = Space(
+        field._replace(amplitude=amplitude),
+        reference,
+        receiver.lengths,
+        float(receiver.min_gap_m),
+        step_m,
+        points,
+        row_scale,
+        np.empty(shape, np.int16),
+    )
+    for m in range(shape[0]):
+        fill_table(space, m)
+    return space
+
+
+@kernel
+def scores_at(space: Space, layout: Real, beam: Complex) -> Real:
+    """z_k of all devices, in double precision; shape (K,)."""
+    waveguides, antennas = layout.shape
+    count = space.field.device_x.size
+    re, im = np.zeros((waveguides, count)), np.zeros((waveguides, count))
+    distance, term_re, term_im = np.empty(count), np.empty(count), np.empty(count)
+    for m in range(waveguides):
+        for n in range(antennas):
+            element(layout[m, n], m, space.field, distance, term_re, term_im)
+            for k in range(count):
+                re[m, k] += term_re[k]
+                im[m, k] += term_im[k]
+    return projections.squares(re, im, beam) * (space.reference * space.reference)
+
+
+class Wanted(NamedTuple):
+    """The wanted devices, packed, and padded to whole vectors by repeating the first one without weight."""
+
+    device: Index  # number of the device, shape (W,)
+    counted: Real  # weight in F; 0 for padding
+    counted_single: Single
+    device_x: Real  # x_k
+    offset_square: Real  # shape (M, W)
+    amplitude: Single  # as in `Space.field`
+
+
+LANES = 8  # devices are padded to a multiple
+
+
+def wanted_of(space: Space, devices: Index, counted: Real) -> Wanted:
+    """Pack some devices.
+
+    Parameters
+    ----------
+    space
+        The space.
+    devices
+        Numbers of the wanted devices; at least one.
+    counted
+        Their weights in F.
+
+    Returns
+    -------
+    Wanted
+        The packed devices.
+    """
+    padding = -devices.size % LANES
+    packed = np.concatenate([devices, np.full(padding, devices[0])])
+    weights = np.concatenate([counted, np.zeros(padding)])
+    field = space.field
+    return Wanted(
+        packed,
+        weights,
+        weights.astype(np.float32),
+        field.device_x[packed],
+        np.ascontiguousarray(field.offset_square[:, packed]),
+        field.amplitude[packed].astype(np.float32),
+    )
+
+
+@kernel
+def responses(
+    place: float,
+    guide: float,
+    device_x: Real,
+    offset_square: Real,
+    amplitude: Single,
+    turns_per_m: float,
+    refractive_index: float,
+    out_re: Single,
+    out_im: Single,
+) -> None:
+    """Responses of the packed devices to one antenna."""
+    for k in range(device_x.size):
+        _, out_re[k], out_im[k] = response_single(
+            place, guide, device_x[k], offset_square[k], amplitude[k], turns_per_m, refractive_index
+        )
