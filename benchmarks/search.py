@@ -220,15 +220,16 @@ def warm(_: Path | None) -> None:
         old = first[seed]
         scenario = moved(old.scenario, key["distance_m"], seed)
         if key["how"] == "as it was":
+            assert old.layout is not None
             effective = aircomp.effective_channels(
                 scenario.channels(old.layout), scenario.weights, scenario.budget
             )
             scores = aircomp.scores(old.beam, effective)
             return {"selected": int((scores >= 1.0).sum()), "seconds": 0.0}
         start, _, kicks = key["how"].partition(", ")
-        given: dict[str, Any] = (
-            {"start_layout": old.layout, "start_beam": old.beam} if start == "warm" else {}
-        )
+        given: dict[str, Any] = {}
+        if start == "warm":
+            given = {"start_layout": old.layout, "start_beam": old.beam}
         options = {"threads": 1, "kicks": int(kicks.split()[0]), "starts": 1, "polish": False}
         result = design(scenario, "airpass-plus", options=options, seed=seed + 1, **given)
         return {"selected": result.selected_count, "seconds": f"{result.seconds:.4g}"}

@@ -124,7 +124,7 @@ def report(devices: int = 50, waveguides: int = 10, antennas: int = 10, snr_db: 
     scratch = [np.empty(size, np.float32) for _ in range(2)]
     total = np.empty(space.points, np.float32)
     rows = np.empty((LANES, 2, 1), np.int16)
-    sums, slopes = np.ones(size) + 1j, -np.ones(size)
+    sums, slopes = np.full(size, 1.0 + 1.0j), -np.ones(size)
     places, values = np.empty(32), np.empty(32, np.float32)
     count = TRIALS * waveguides * antennas
     whole = best_us(lambda: sweep(kicked.layout, kicked.beam, space, wanted, GOAL, problem.moves, 0, stop))
