@@ -19,27 +19,32 @@ import numpy as np
 from airpass.core import checks
 from airpass.core.registry import Report
 from airpass.core.types import Complex, Mask, Real
-from airpass.kernels.jit import kernel
+from airpass.kernels.jit import inlined, kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
 from airpass.optim.objectives import Hill
 from airpass.optim.ranking import rank
 from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector
 
+# All of these values are from measurements, see docs/airpass-plus.md.
 ANNEAL = (0, 1, 2, 3, 4)  # log2 of the powers p of the smooth count
 RAISE = (2, 4, 6, 8)  # log2 of the powers p that raise the weakest score
 WEIGHTED = 3  # number of first stages that use the devices' random weights
-# Limits of the conjugate gradients of a stage. The first step is longer than that of HRMC: the first
-# interpolation step finds the scale.
-ANNEAL_LIMITS = cg.Limits(first_step=1.0, max_iterations=100, tolerance=1e-3)
-RAISE_LIMITS = cg.Limits(first_step=1.0, max_iterations=100, tolerance=1e-2)
+FIRST_STEP = 1.0  # longer than that of HRMC: the first interpolation step finds the scale
+MAX_ITERATIONS = 100  # of the conjugate gradients, for each power
+RAISE_TOLERANCE = 1e-2  # relative decrease that ends a power of the weakest score
+# Relative decrease that ends a power of the smooth count: this number over K, so that it is less than that
+# many devices, within bounds.
+ANNEAL_DEVICES = 0.2
+TIGHTEST, LOOSEST = 1e-5, 1e-3
 OUTSIDERS = 4  # devices that are tried before growing ends
-# A start is far behind if it selects fewer devices than the best start by more than both of these.
+# A start is far behind if it selects fewer devices than the best start, by more than this number and by more
+# than this multiple of the square root of the best number.
 BEHIND_COUNT = 3
-BEHIND_SHARE = 0.01
+BEHIND_ROOT = 0.25
 
 
-@kernel
+@inlined
 def _anneal(
     columns_re: Real, columns_im: Real, start: Complex, random_weights: Real
 ) -> tuple[Complex, int, int]:
@@ -47,17 +52,19 @@ def _anneal(
     iterations = 0
     evaluations = 0
     equal = np.ones(columns_re.shape[1])
+    tolerance = min(max(ANNEAL_DEVICES / equal.size, TIGHTEST), LOOSEST)
+    limits = cg.Limits(FIRST_STEP, MAX_ITERATIONS, tolerance)
     beam = start
     for stage, doublings in enumerate(ANNEAL):
         objective = Hill(random_weights if stage < WEIGHTED else equal, doublings, 1.0)
-        found = cg.minimise(columns_re, columns_im, objective, beam, ANNEAL_LIMITS)
+        found = cg.minimise(columns_re, columns_im, objective, beam, limits)
         beam = found.point
         iterations += found.iterations
         evaluations += found.evaluations
     return beam, iterations, evaluations
 
 
-@kernel
+@inlined
 def _raise_weakest(
     columns_re: Real, columns_im: Real, start: Complex, wanted: Mask, enough: int
 ) -> tuple[Complex, int, int]:
@@ -71,15 +78,14 @@ def _raise_weakest(
     wanted_re = np.ascontiguousarray(columns_re[:, devices])
     wanted_im = np.ascontiguousarray(columns_im[:, devices])
     equal = np.ones(devices.size)
+    limits = cg.Limits(FIRST_STEP, MAX_ITERATIONS, RAISE_TOLERANCE)
     beam = trial = start
     scores = projections.squares(columns_re, columns_im, start)
     count, weakest = rank(scores)
     for doublings in RAISE:
         # In units of the weakest score the objective is the same, and high powers stay in range.
         unit = 1.0 / np.sqrt(max(np.min(scores[devices]), 1e-100))
-        found = cg.minimise(
-            wanted_re * unit, wanted_im * unit, Hill(equal, doublings, 0.0), trial, RAISE_LIMITS
-        )
+        found = cg.minimise(wanted_re * unit, wanted_im * unit, Hill(equal, doublings, 0.0), trial, limits)
         trial = found.point
         iterations += found.iterations
         evaluations += found.evaluations
@@ -95,42 +101,52 @@ def _raise_weakest(
 
 
 @kernel
+def _best_outside(scores: Real, tried: Mask) -> int:
+    """The device with the largest score below one that was not tried; -1 if there is none."""
+    best = -1
+    for k in range(scores.size):
+        if scores[k] < 1.0 and not tried[k] and (best < 0 or scores[k] > scores[best]):
+            best = k
+    return best
+
+
+@kernel
 def _grow(
-    columns_re: Real, columns_im: Real, start: Complex, outsiders: int
-) -> tuple[Complex, int, int, int]:
-    """One more device at a time: beam and count, iterations and evaluations."""
+    columns_re: Real, columns_im: Real, start: Complex, outsiders: int, polished: int
+) -> tuple[Complex, int, float, int, int]:
+    """One more device at a time: beam, count, weakest score; iterations and evaluations.
+
+    In the end the weakest score is raised, if at least `polished` devices are selected.
+    """
     iterations = 0
     evaluations = 0
     beam = start
     scores = projections.squares(columns_re, columns_im, beam)
-    count, _ = rank(scores)
+    count, weakest = rank(scores)
+    tried = np.zeros(scores.size, np.bool_)
+    left = outsiders
     growing = True
     while growing:
-        growing = False
-        selected = scores >= 1.0
-        # The selected devices come last.
-        nearest = np.argsort(np.where(selected, np.inf, -scores))[: min(outsiders, scores.size - count)]
-        for outsider in nearest:
-            wanted = selected.copy()
+        outsider = _best_outside(scores, tried) if left > 0 else -1
+        growing = outsider >= 0
+        wanted = scores >= 1.0
+        if growing:
             wanted[outsider] = True
-            trial, used, tried = _raise_weakest(columns_re, columns_im, beam, wanted, count + 1)
-            iterations, evaluations = iterations + used, evaluations + tried
-            reached = projections.squares(columns_re, columns_im, trial)
-            more, _ = rank(reached)
-            if more > count:
-                growing = True
-                beam, scores, count = trial, reached, more
-                break
-    return beam, count, iterations, evaluations
-
-
-@kernel
-def _polish(columns_re: Real, columns_im: Real, start: Complex) -> tuple[Complex, int, int]:
-    """Raise the weakest score of the selected devices: beam, iterations, evaluations."""
-    selected = projections.squares(columns_re, columns_im, start) >= 1.0
-    if not selected.any():
-        return start, 0, 0
-    return _raise_weakest(columns_re, columns_im, start, selected, selected.size + 1)
+            tried[outsider] = True
+            left -= 1
+        elif count == 0 or count < polished:
+            break
+        enough = count + 1 if growing else scores.size + 1
+        trial, used, spent = _raise_weakest(columns_re, columns_im, beam, wanted, enough)
+        iterations, evaluations = iterations + used, evaluations + spent
+        reached = projections.squares(columns_re, columns_im, trial)
+        more, margin = rank(reached)
+        if more > count:
+            tried[:] = False
+            left = outsiders
+        if more > count or not growing:
+            beam, scores, count, weakest = trial, reached, more, margin
+    return beam, count, weakest, iterations, evaluations
 
 
 @kernel
@@ -147,23 +163,18 @@ def _search(
     for number in range(starts.shape[0]):
         beam, used, tried = _anneal(columns_re, columns_im, starts[number], weights[number])
         iterations, evaluations = iterations + used, evaluations + tried
-        annealed[number] = projections.squares(columns_re, columns_im, beam) >= 1.0
-        count = np.sum(annealed[number])
-        if count < best_count - max(BEHIND_COUNT, BEHIND_SHARE * best_count):
-            continue
+        scores = projections.squares(columns_re, columns_im, beam)
+        annealed[number] = scores >= 1.0
+        count, weakest = rank(scores)
+        behind = max(BEHIND_COUNT, BEHIND_ROOT * np.sqrt(best_count))
+        repeated = False
         if count < devices:
-            repeated = False
             for earlier in range(number):
                 repeated = repeated or np.array_equal(annealed[earlier], annealed[number])
-            if repeated:
-                continue
-            beam, count, used, tried = _grow(columns_re, columns_im, beam, outsiders)
-            iterations, evaluations = iterations + used, evaluations + tried
-        if count < best_count:
+        if repeated or count < best_count - behind:
             continue
-        beam, used, tried = _polish(columns_re, columns_im, beam)
+        beam, count, weakest, used, tried = _grow(columns_re, columns_im, beam, outsiders, best_count)
         iterations, evaluations = iterations + used, evaluations + tried
-        count, weakest = rank(projections.squares(columns_re, columns_im, beam))
         if count > best_count or (count == best_count and weakest > best_weakest):
             best, best_count, best_weakest = beam, count, weakest
     return best, iterations, evaluations
@@ -182,8 +193,7 @@ def _matched(effective: Complex) -> Complex:
 def regrow(effective: Complex, beam: Complex) -> Complex:
     """A beam that selects at least as many devices as `beam`, for slightly changed channels."""
     columns_re, columns_im = projections.split(effective)
-    grown = _grow(columns_re, columns_im, np.ascontiguousarray(beam), OUTSIDERS)[0]
-    return _polish(columns_re, columns_im, grown)[0]
+    return _grow(columns_re, columns_im, np.ascontiguousarray(beam), OUTSIDERS, 0)[0]
 
 
 @dataclass(frozen=True)
