@@ -88,6 +88,7 @@ SELECTIONS: Mapping[str, dict[str, Any]] = {
     "hrmc, 16 starts": {"method": "hrmc", "options": {"starts": 16}},
     "hrmc, 64 starts": {"method": "hrmc", "options": {"starts": 64}},
     "hrmc+, one start": {"method": "hrmc+", "options": {"starts": 1}},
+    "hrmc+, one outsider": {"method": "hrmc+", "options": {"outsiders": 1}},
     "hrmc+": {"method": "hrmc+"},
     "hrmc+, 64 starts": {"method": "hrmc+", "options": {"starts": 64}},
 }
