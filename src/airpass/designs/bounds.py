@@ -63,9 +63,11 @@ import numpy as np
 from airpass.core.registry import Report, discard
 from airpass.core.threads import one_blas_thread
 from airpass.core.types import Mask, Real
+from airpass.designs.api import Design
 from airpass.kernels.jit import kernel
 from airpass.scenario import Scenario
 from airpass.scenario.receiver import ROUNDING
+from airpass.selection.certificate import Certificate, upper_bound
 
 SLACK = 1e-8  # relative; bounds are rounded outwards by it
 CELLS_PER_GAP = 20  # of the amplitude bound
@@ -136,6 +138,36 @@ def certify_layouts(scenario: Scenario, *, report: Report | None = None) -> Layo
         bounds=bounds,
         multipliers=multipliers,
     )
+
+
+def certify_design(
+    design: Design, *, report: Report | None = None
+) -> tuple[Certificate, LayoutCertificate | None]:
+    """Compute upper bounds that a design can be compared with.
+
+    Parameters
+    ----------
+    design
+        The design.
+    report
+        Callback for progress messages.
+
+    Returns
+    -------
+    certificate : Certificate
+        Bound for every beam on the channels of the design.
+    layout_certificate : LayoutCertificate or None
+        Bound for every beam and every layout of its scenario. None for a co-located array, and if the
+        method has channels of its own, which do not follow from the layout.
+    """
+    report = report or discard
+    report("bound for this layout")
+    with one_blas_thread():
+        certificate = upper_bound(design.effective)
+    scenario = design.scenario
+    if design.layout is None or not np.array_equal(scenario.uplink.channels(design.layout), design.channels):
+        return certificate, None
+    return certificate, certify_layouts(scenario, report=report)
 
 
 def _whole(bound: float) -> int:
