@@ -71,12 +71,14 @@ from airpass.selection.certificate import Certificate, upper_bound
 
 SLACK = 1e-8  # relative; bounds are rounded outwards by it
 CELLS_PER_GAP = 20  # of the amplitude bound
-CELLS = (400, 4000)  # fewest and most per waveguide
+CELLS = (400, 2000)  # fewest and most of them per waveguide
 CASES = 400  # of the branch and bound
+MOST_IN_CASES = 100  # devices, above which cases are left out
 CUTS = 40  # cutting planes per case
 LARGEST_MULTIPLIER = 20.0  # of a device that is known to be selected
 GRID_PER_WAVELENGTH = 10  # of the correlation bound
 BLOCKS_PER_GAP = 10  # its cells per gap
+BLOCKS = (100, 500)  # fewest and most of them per waveguide
 LARGEST_GRID = 2.5e11  # places squared times devices, above which correlations are left out
 LARGEST_AMPLITUDE = 1e6  # of one antenna, above which single precision is not used
 SAMPLE = 64  # one of so many rows decides whether the correlation bound is computed
@@ -122,10 +124,11 @@ def certify_layouts(scenario: Scenario, *, report: Report | None = None) -> Layo
         able = np.flatnonzero(best_scores >= 1.0)
         tree = _Tree(amplitudes, able, scenario.devices.x_m)
         first, multipliers = tree.solve(_Case((), tuple(able), 0))
-        cases = tree.bound(report)
         amplitude_bound = _whole(first)
+        cases = tree.bound(report) if able.size <= MOST_IN_CASES else None
         report("bound over all layouts: correlations")
-        correlations = _correlation_bound(scenario, able, min(amplitude_bound, cases), report)
+        known = amplitude_bound if cases is None else cases
+        correlations = _correlation_bound(scenario, able, known, report)
     bounds = {
         "single": int(able.size),
         "amplitudes": amplitude_bound,
@@ -192,14 +195,14 @@ def _offsets(scenario: Scenario) -> Real:
     return offsets
 
 
-def _cells(scenario: Scenario, per_gap: int) -> tuple[Real, Real, np.ndarray]:
+def _cells(scenario: Scenario, per_gap: int, limits: tuple[int, int]) -> tuple[Real, Real, np.ndarray]:
     """Edges of C equal cells on every waveguide, shape (M, C + 1), their width, and steps apart."""
     receiver = scenario.receiver
     slack = ROUNDING * receiver.lengths
     span = receiver.lengths + 2.0 * slack
     gap = receiver.min_gap_m - slack
     wanted = per_gap * float(receiver.lengths.max()) / max(receiver.min_gap_m, 1e-300)
-    count = ceil(min(max(wanted, CELLS[0]), CELLS[1]))
+    count = ceil(min(max(wanted, limits[0]), limits[1]))
     edges = -slack[:, None] + span[:, None] * np.arange(count + 1) / count
     width = span / count
     apart = np.ceil(gap / width * (1.0 - SLACK)).astype(np.int64) - 1
@@ -210,7 +213,7 @@ class _Amplitudes:
     """Inequality (A) of a scenario."""
 
     def __init__(self, scenario: Scenario) -> None:
-        edges, _, self.apart = _cells(scenario, CELLS_PER_GAP)
+        edges, _, self.apart = _cells(scenario, CELLS_PER_GAP, CELLS)
         self.antennas = scenario.receiver.antennas
         x = scenario.devices.x_m[:, None]
         offsets = _offsets(scenario)
@@ -413,7 +416,7 @@ class _Grid:
     """Correlations of places on all waveguides."""
 
     def __init__(self, scenario: Scenario, able: np.ndarray) -> None:
-        edges, width, self.apart = _cells(scenario, BLOCKS_PER_GAP)
+        edges, width, self.apart = _cells(scenario, BLOCKS_PER_GAP, BLOCKS)
         self.antennas = scenario.receiver.antennas
         wavelength = scenario.radio.wavelength_m
         self.steps = ceil(GRID_PER_WAVELENGTH * float(width.max()) / wavelength)
