@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from airpass.aircomp import Link
     from airpass.core.errors import InvalidInput
     from airpass.designs.api import Design, design
+    from airpass.designs.bounds import LayoutCertificate, certify_layouts
     from airpass.designs.tolerance import Tolerance, tolerance
     from airpass.learning.compare import compare, compare_channels
     from airpass.learning.data.arrays import ArrayData, TorchData
@@ -36,6 +37,7 @@ __all__ = [
     "Devices",
     "Draws",
     "InvalidInput",
+    "LayoutCertificate",
     "Link",
     "PartitionOptions",
     "Radio",
@@ -52,6 +54,7 @@ __all__ = [
     "Weighting",
     "__version__",
     "certify",
+    "certify_layouts",
     "compare",
     "compare_channels",
     "design",
@@ -69,6 +72,7 @@ _NAMES = {
     "aircomp": ("Link",),
     "core.errors": ("InvalidInput",),
     "designs.api": ("Design", "design"),
+    "designs.bounds": ("LayoutCertificate", "certify_layouts"),
     "designs.tolerance": ("Tolerance", "tolerance"),
     "learning.compare": ("compare", "compare_channels"),
     "learning.data.arrays": ("ArrayData", "TorchData"),

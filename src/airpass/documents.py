@@ -25,6 +25,7 @@ from airpass.core.version import __version__
 from airpass.designs.alternating import Alternation
 from airpass.designs.api import Design
 from airpass.designs.base import RecordedDesign, Step
+from airpass.designs.bounds import LayoutCertificate
 from airpass.designs.tolerance import Outcome, Tolerance
 from airpass.learning.history import Record, Runs, TrainingRun
 from airpass.scenario import DeviceDraw, Scenario
@@ -77,10 +78,21 @@ def draws_document(draws: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def certificate_document(certificate: Certificate) -> dict[str, Any]:
-    """The upper bound of `select --certify`."""
+    """The upper bound of `--certify` for every beam on given channels."""
     return {
         "at_most": certificate.at_most,
         "bound": certificate.bound,
+        "multipliers": certificate.multipliers.tolist(),
+    }
+
+
+def layout_certificate_document(certificate: LayoutCertificate) -> dict[str, Any]:
+    """The upper bound of `design --certify` for every beam and every layout."""
+    return {
+        "at_most": certificate.at_most,
+        "bounds": dict(certificate.bounds),
+        "best_scores": certificate.best_scores.tolist(),
+        "unservable": np.flatnonzero(certificate.unservable).tolist(),
         "multipliers": certificate.multipliers.tolist(),
     }
 
@@ -462,7 +474,7 @@ def tolerance_from(document: Mapping[str, Any], threshold: float) -> Tolerance:
 
 
 def certificate_from(document: Mapping[str, Any]) -> Certificate:
-    """The certificate of a selection's document.
+    """The certificate of a selection's or design's document.
 
     Parameters
     ----------
@@ -475,6 +487,27 @@ def certificate_from(document: Mapping[str, Any]) -> Certificate:
         The upper bound.
     """
     return Certificate(document["at_most"], document["bound"], np.array(document["multipliers"]))
+
+
+def layout_certificate_from(document: Mapping[str, Any]) -> LayoutCertificate:
+    """The certificate for all layouts of a design's document.
+
+    Parameters
+    ----------
+    document
+        As `layout_certificate_document` makes it.
+
+    Returns
+    -------
+    LayoutCertificate
+        The upper bound.
+    """
+    return LayoutCertificate(
+        at_most=document["at_most"],
+        bounds=dict(document["bounds"]),
+        best_scores=np.array(document["best_scores"]),
+        multipliers=np.array(document["multipliers"]),
+    )
 
 
 def _scenario(document: Mapping[str, Any]) -> Scenario:

@@ -70,6 +70,11 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Make the design tolerate the position errors of --tolerance-mm.",
 )
+@click.option(
+    "--certify",
+    is_flag=True,
+    help="Also compute upper bounds on the number of devices, for this layout and for all layouts.",
+)
 @option_option
 @all_option
 @json_option
@@ -86,6 +91,7 @@ def design(
     channel_error: float | None,
     draws: int | None,
     robust: bool,
+    certify: bool,
     changes: Sequence[str],
     every: bool,
     json_path: str | None,
@@ -111,7 +117,7 @@ def design(
     chosen = _with_flags(
         design_method(method, selection, geometry, nested(changes, "option")), changes, flags
     )
-    measured = None
+    measured, bound, everywhere = None, None, None
     with progress("Designing") as report:
 
         def on_step(step: "Step") -> None:
@@ -125,11 +131,19 @@ def design(
             from airpass.designs.tolerance import tolerance
 
             measured = tolerance(result, **errors, seed=seed, report=report)
-    from airpass.documents import design_document, tolerance_document
+        if certify:
+            from airpass.designs.bounds import certify_design
+
+            bound, everywhere = certify_design(result, report=report)
+    from airpass import documents
 
     def document() -> dict[str, Any]:
-        extra = {} if measured is None else {"tolerance": tolerance_document(measured)}
-        return design_document(result) | extra
+        extra = {} if measured is None else {"tolerance": documents.tolerance_document(measured)}
+        if bound is not None:
+            extra["certificate"] = documents.certificate_document(bound)
+        if everywhere is not None:
+            extra["layout_certificate"] = documents.layout_certificate_document(everywhere)
+        return documents.design_document(result) | extra
 
     write_json(json_path, document)
     if figure_path is not None:
@@ -138,7 +152,7 @@ def design(
 
         save(draw_design(result), figure_path)
     if json_path != "-":
-        print_design(result, every)
+        print_design(result, bound, everywhere, every)
         if measured is not None:
             print_tolerance(measured)
 

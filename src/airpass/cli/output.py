@@ -16,6 +16,7 @@ from airpass.cli.root import is_quiet
 if TYPE_CHECKING:
     from airpass.aircomp import Link
     from airpass.designs.api import Design
+    from airpass.designs.bounds import LayoutCertificate
     from airpass.designs.tolerance import Tolerance
     from airpass.learning.history import TrainingRun
     from airpass.selection.api import Selection
@@ -337,8 +338,13 @@ def flat(options: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
             yield f"{prefix}{name}", value
 
 
-def print_design(design: "Design", every: bool = False) -> None:
-    """Summary, layout and devices of a design, all rows if `every`."""
+def print_design(
+    design: "Design",
+    certificate: "Certificate | None" = None,
+    layout_certificate: "LayoutCertificate | None" = None,
+    every: bool = False,
+) -> None:
+    """Summary with bounds, layout and devices of a design, all rows if `every`."""
     from rich.table import Table
 
     screen = console()
@@ -347,7 +353,16 @@ def print_design(design: "Design", every: bool = False) -> None:
         f"[bold]{design.method.name}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
         f"each, K={design.scenario.devices.count} devices, {radio.snr_db:g} dB"
     )
-    _print_summary(screen, design)
+    bounds = []
+    if certificate is not None:
+        kind = "array" if design.layout is None else "layout"
+        bounds.append(f"at most {certificate.at_most} by any beam on this {kind}")
+    if layout_certificate is not None:
+        bounds.append(f"at most {layout_certificate.at_most} by any beam and any layout")
+        if hopeless := int(layout_certificate.unservable.sum()):
+            noun = "device" if hopeless == 1 else "devices"
+            bounds.append(f"{hopeless} {noun} cannot be selected by any design")
+    _print_summary(screen, design, bounds)
     if design.layout is not None:
         table = Table("waveguide", "antenna positions, m", box=None, header_style="bold", pad_edge=False)
         shown = design.layout if every else design.layout[:MOST_ROWS]
@@ -397,7 +412,9 @@ def print_selection(selection: "Selection", certificate: "Certificate | None", e
     screen = console()
     chains, count = selection.channels.shape
     screen.print(f"[bold]{selection.method.name}[/]  {chains} receive chains, {count} devices")
-    _print_summary(screen, selection, certificate)
+    _print_summary(
+        screen, selection, [] if certificate is None else [f"at most {certificate.at_most} by any beam"]
+    )
     _print_devices(screen, selection, [], every)
 
 
@@ -443,13 +460,9 @@ def print_draws(
         screen.print(f"... and {len(selections) - MOST_ROWS} more rows; use --all or --json")
 
 
-def _print_summary(
-    screen: Any, selection: "Design | Selection", certificate: "Certificate | None" = None
-) -> None:
+def _print_summary(screen: Any, selection: "Design | Selection", bounds: Sequence[str]) -> None:
     count = selection.selected_count
-    parts = [f"selected {count} of {selection.scores.size}"]
-    if certificate is not None:
-        parts.append(f"at most {certificate.at_most} by any beam")
+    parts = [f"selected {count} of {selection.scores.size}", *bounds]
     label = "weakest score" if count else "best score"
     parts.append(f"{label} {selection.weakest_score:.4g} (threshold 1)")
     if count and selection.mse_threshold is not None:

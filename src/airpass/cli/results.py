@@ -51,18 +51,20 @@ def show(path: Path) -> None:
         return
     from airpass.aircomp import Link
     from airpass.designs.api import Design
-    from airpass.documents import certificate_from, read, tolerance_from
+    from airpass.documents import certificate_from, layout_certificate_from, read, tolerance_from
     from airpass.learning.history import Runs
     from airpass.selection.api import Selection
 
     document, result = read(path / HISTORY if path.is_dir() else path)
+    bound = document.get("certificate")
+    certificate = None if bound is None else certificate_from(bound)
     if isinstance(result, Design):
-        print_design(result)
+        everywhere = document.get("layout_certificate")
+        print_design(result, certificate, None if everywhere is None else layout_certificate_from(everywhere))
         if "tolerance" in document:
             print_tolerance(tolerance_from(document["tolerance"], result.scenario.radio.mse_threshold))
     elif isinstance(result, Selection):
-        bound = document.get("certificate")
-        print_selection(result, None if bound is None else certificate_from(bound))
+        print_selection(result, certificate)
         if "set" in document:
             print_set(document["set"]["devices"], document["set"]["verdict"])
     elif isinstance(result, Link):
