@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from math import inf, isnan
+from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -274,6 +274,11 @@ def write_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
         write_atomically(folder / f"curves.{kind}", render(figure, kind))
 
 
+def _number(value: float, form: str) -> str:
+    """A number as text; a dash if there is none, as for the error of ideal FedAvg in dB."""
+    return format(value, form) if isfinite(value) else "-"
+
+
 def print_training(runs: Sequence["TrainingRun"], folder: Path | None) -> None:
     """Print the last evaluated round of each scheme, and the folder if there is one."""
     from rich.table import Table
@@ -290,10 +295,10 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path | None) -> None:
             f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0]),
             str(last.round),
             "-" if isnan(last.test_accuracy) else f"{100 * last.test_accuracy:.2f} %",
-            f"{last.test_loss:.4f}",
-            f"{last.predicted_mse:.4g}",
-            f"{last.measured_mse:.4g}",
-            f"{last.measured_sdr_db:.1f}",
+            _number(last.test_loss, ".4g" if last.test_loss >= 1e4 else ".4f"),
+            _number(last.predicted_mse, ".4g"),
+            _number(last.measured_mse, ".4g"),
+            _number(last.measured_sdr_db, ".1f"),
             f"{last.seconds:.0f}",
         )
     screen = console()
@@ -309,6 +314,9 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path | None) -> None:
             "than the others would need more power than they have (docs/learning.md).",
             soft_wrap=True,
         )
+    ended = [f"{run.scheme} {run.status}" for run in runs if run.status != "done"]
+    if ended:
+        screen.print(f"\nNot all rounds were run: {', '.join(ended)}.", soft_wrap=True)
     if folder is not None:
         screen.print(f"\nHistory, curves and checkpoints: {folder}", soft_wrap=True)
 

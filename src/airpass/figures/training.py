@@ -37,6 +37,8 @@ def draw_training(runs: Sequence["TrainingRun"]) -> Figure:
             history = by_scheme[scheme].history
             rounds = [record.round for record in history]
             label = f"{look.name}, {history[-1].selected_count} devices"
+            if by_scheme[scheme].diverged:  # its line ends before that round
+                label += f", {by_scheme[scheme].status}"
             tests = [100 * record.test_accuracy if classified else record.test_loss for record in history]
             plot(left, look, rounds, tests, label, place, len(runs))
             plot(right, look, rounds, [record.train_loss for record in history], label, place, len(runs))

@@ -78,7 +78,8 @@ def compare(
     Returns
     -------
     Runs
-        A list with a run per scheme. If one is interrupted, it is the last.
+        A list with a run per scheme. If one is interrupted, it is the last. After one that
+        diverges, the others follow.
     """
     options = options or TrainOptions()
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
@@ -153,7 +154,7 @@ def compare_channels(
     Returns
     -------
     Runs
-        A run per scheme. If one is interrupted, it is the last.
+        As for `compare`.
     """
     options = options or TrainOptions()
     stack = checked_stack(channels)
@@ -221,7 +222,7 @@ def _train_each(
         runs.append(run)
         if on_end is not None:
             on_end(runs)
-        if not run.finished:
+        if not run.finished and not run.diverged:
             break
     return runs
 

@@ -42,7 +42,7 @@ from airpass.learning.client import (
 from airpass.learning.data import Data, data_source
 from airpass.learning.data.base import Dataset
 from airpass.learning.data.partition import FederatedData, Samples, Split, checked_split, partition
-from airpass.learning.history import Record, TrainingRun
+from airpass.learning.history import DIVERGED, Record, TrainingRun
 from airpass.learning.losses import Objective
 from airpass.learning.optimisers import Server
 from airpass.learning.options import DATASET, TrainOptions
@@ -175,7 +175,8 @@ def train(
     Returns
     -------
     TrainingRun
-        History and global model. After Ctrl-C, those of the rounds so far.
+        History and global model. After Ctrl-C, those of the rounds so far. If a loss, an update or the model
+        is not finite in a round, training ends with the model of the round before, and `diverged` is true.
     """
     options = options or TrainOptions()
     if rounds is not None:
@@ -401,8 +402,11 @@ class _Run:
                 while not self.done:
                     self._next_block()
                     self._redraw()
-                    self._round(pool)
+                    finite = self._round(pool)
                     self.seconds = now() - began
+                    if not finite:
+                        self._diverge(pool)
+                        return
                     if self.round % self.options.evaluate_every == 0 or self.done:
                         self._evaluate(pool)
                         self.seconds = now() - began
@@ -412,16 +416,21 @@ class _Run:
                 # The current round is lost; the last checkpoint remains.
                 self.status = f"interrupted in round {self.round + 1}"
 
-    def _round(self, pool: Pool) -> None:
+    def _round(self, pool: Pool) -> bool:
+        """Train for a round. If a loss, the update or the new model is not finite, nothing is kept of it."""
         link = self.link
         chosen = np.full(self.devices, True) if link is None else link.selected
         self.round += 1
         if not chosen.any():  # the global model does not change
             self.since.append((nan, nan, nan, nan, nan))
-            return
+            return True
         updates, losses = pool.updates(self.state, self.round, np.flatnonzero(chosen).tolist())
+        if not (np.isfinite(updates).all() and np.isfinite(losses).all()):
+            return False
         weights = self.weights[chosen]
-        with one_blas_thread():  # idle BLAS threads would spin and slow the workers down
+        # A sum of finite updates may be too large for a single-precision number, which is checked below.
+        # Idle BLAS threads would spin and slow the workers down.
+        with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
             if link is None:
                 change, predicted, measured, largest = weighted_mean(updates, weights), 0.0, 0.0, nan
             else:
@@ -435,9 +444,21 @@ class _Run:
                 )
                 change, predicted, measured = sent.update, sent.predicted_mse, sent.measured_mse
                 largest = float(sent.power.max())
-        self.state, self.server = self.server.step(self.state, change)
+            state, server = self.server.step(self.state, change)
+        if not np.isfinite(state).all():
+            return False
+        self.state, self.server = state, server
         loss, signal = float(weights @ losses / weights.sum()), float(np.sum(weights**2))
         self.since.append((loss, predicted, measured, signal, largest))
+        return True
+
+    def _diverge(self, pool: Pool) -> None:
+        """End the run with the model of the round before."""
+        self.status = f"{DIVERGED} in round {self.round}"
+        self.round -= 1
+        if self.history[-1].round < self.round:
+            self._evaluate(pool)
+        self._save()
 
     def _next_block(self) -> None:
         """Take the link of the next round, if links change from round to round."""

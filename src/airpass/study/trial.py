@@ -302,6 +302,8 @@ def _training_rows(trial: Trial, scenario: Scenario) -> list[Row]:
     link = None if trial.method.get("method") == FEDAVG else _design(trial, weighted)
     done = train(link, data, seed=trial.seed, scenario=weighted, options=options, workers=1)
     if not done.finished:
+        if done.diverged:
+            raise InvalidInput(f"training {done.status}; try a smaller learning_rate")
         raise RuntimeError(f"training was {done.status}")
     # The number of selected devices is recorded for every round.
     rows = [] if link is None else _rows_of(trial, link)[1:]
