@@ -100,6 +100,7 @@ def design(
     if method is not None and (selection is not None or geometry is not None):
         raise InvalidInput("--method cannot be combined with --selection or --geometry")
     errors = _errors(tolerance_mm, channel_error, draws, robust)
+    from airpass.aircomp import named_score
     from airpass.designs.api import design as run
     from airpass.designs.api import design_method
 
@@ -115,10 +116,8 @@ def design(
     with progress("Designing") as report:
 
         def on_step(step: "Step") -> None:
-            report(
-                f"{step.phase} {step.iteration}: {step.selected_count} selected, "
-                f"weakest {step.weakest_score:.3g}"
-            )
+            score = named_score(step.selected_count, step.weakest_score)
+            report(f"{step.phase} {step.iteration}: {step.selected_count} selected, {score}")
 
         result = run(scenario, chosen, seed=seed, on_step=on_step, report=report)
         if tolerance_mm is not None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from airpass.selection.certificate import Certificate
     from airpass.study.trial import Trial
 
-SHOWN_COMPILE_S = 0.05  # shorter compile times are not printed
+COMPILED = "airpass.compiled"  # key in the context: whether the command has compiled kernels
 MOST_ROWS = 20  # longer tables are cut, unless all rows are asked for; the JSON has all
 FIRST_LINE_S = 0.5  # before the first line of progress in a log
 LINE_EVERY_S = 30.0  # between further ones
@@ -186,10 +186,19 @@ def display(counted: bool) -> Iterator[Display]:
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[str], None]]:
     """Progress of one task without a number of steps; yields a callback for messages."""
+    from airpass.cli.compiling import on_compilation
+
+    ctx = click.get_current_context(silent=True)
     with display(counted=False) as shown:
         shown.add(label, None)
-        shown.show(label, "the first run compiles kernels for about half a minute")
-        yield lambda text: shown.show(label, text)
+
+        def compiling() -> None:
+            shown.show(label, "compiling kernels, once on this machine (about half a minute)")
+            if ctx is not None:
+                ctx.meta[COMPILED] = True
+
+        with on_compilation(compiling):
+            yield lambda text: shown.show(label, text)
 
 
 class TrainingBars:
@@ -441,7 +450,7 @@ def print_draws(
             str(counts[t]),
             *([str(bounds[t])] if bounds else []),
             *([verdicts[t]] if verdicts else []),
-            f"{selection.weakest_score:.4g}",
+            f"{selection.weakest_score:.4g}" if counts[t] else "-",
             f"{selection.mse:.4g}" if known else "-",
             f"{selection.sdr_db:.1f} dB" if known else "-",
             f"{selection.seconds:.3g}",
@@ -454,18 +463,20 @@ def print_draws(
 def _print_summary(
     screen: Any, selection: "Design | Selection", certificate: "Certificate | None" = None
 ) -> None:
+    from airpass.aircomp import named_score
+
     count = selection.selected_count
     parts = [f"selected {count} of {selection.scores.size}"]
     if certificate is not None:
         parts.append(f"at most {certificate.at_most} by any beam")
-    label = "weakest score" if count else "best score"
-    parts.append(f"{label} {selection.weakest_score:.4g} (threshold 1)")
+    parts.append(f"{named_score(count, selection.weakest_score, '.4g')} (threshold 1)")
     if count and selection.mse_threshold is not None:
         parts.append(
             f"MSE {selection.mse:.4g} (limit {selection.mse_threshold:g}), SDR {selection.sdr_db:.1f} dB"
         )
     parts.append(f"{selection.seconds:.3g} s")
-    if selection.compile_seconds > SHOWN_COMPILE_S:
+    ctx = click.get_current_context(silent=True)
+    if ctx is not None and ctx.meta.get(COMPILED):
         parts.append(f"and {selection.compile_seconds:.2g} s to compile")
     screen.print(", ".join(parts))
     if selection.status not in ("done", "converged"):
