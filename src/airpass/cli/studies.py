@@ -181,6 +181,7 @@ def report_failures(failed: dict[str, str]) -> None:
 
 def print_table(table: "Table") -> None:
     """Print a study's table."""
+    from rich.markup import escape
     from rich.table import Table as Sheet
 
     heads, cells = table
@@ -188,5 +189,5 @@ def print_table(table: "Table") -> None:
     for position, head in enumerate(heads):
         sheet.add_column(head, justify="left" if position == 0 else "right", no_wrap=position == 0)
     for line in cells:
-        sheet.add_row(*line)
+        sheet.add_row(*(escape(text) for text in line))
     console().print(sheet)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from airpass.core.display import looks
-from airpass.figures.style import RC, new_figure, plot
+from airpass.figures.style import RC, new_figure, plot, typeset
 
 if TYPE_CHECKING:
     from airpass.learning.history import TrainingRun
@@ -54,6 +54,6 @@ def draw_training(runs: Sequence["TrainingRun"]) -> Figure:
             left.set_ylim(0, 100)
         first = runs[0]
         snr = "" if first.scenario is None else f", {first.scenario.radio.snr_db:g} dB"
-        left.set_title(f"{first.dataset}, K = {first.devices}{snr}")
+        left.set_title(typeset(f"{first.dataset}, K = {first.devices}{snr}"))
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
     return figure

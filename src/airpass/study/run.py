@@ -196,7 +196,7 @@ def run_sweep(
         content = render_page(
             "sweep.html",
             title=title,
-            summary=[best(rows, metric, sweep.axis) for metric in tables],
+            summary=[best(rows, metric, sweep.axis, sweep.figure.plain_labels) for metric in tables],
             failed=made["failed"],
             sections=[section.linked(page) for section in sections],
             command=command,
