@@ -374,7 +374,7 @@ class TestDesigns:
         points = 72.0 / figure.dpi
         assert points * (places[1] - places[2]) == pytest.approx(16.0)  # 3.5 m high, and 2.5 m
         labels = {text.get_text(): text.get_window_extent() for text in axes.texts}
-        lower, upper = labels["height 2.5 m"], labels["height 3.5 m"]
+        lower, upper = (labels[f"y = 4 m, height {height} m"] for height in (2.5, 3.5))
         assert not lower.overlaps(upper)
         assert upper.y0 > lower.y0
 

@@ -146,8 +146,9 @@ def _draw_waveguides(axes: Axes, receiver: Receiver, layout: Real) -> None:
             receiver.feed_x[m], y, "s", mfc="white", mec="black", ms=5.5, mew=1.2, zorder=3, transform=where
         )
         if np.ptp(heights) > 0.0:
+            place = f"y = {y:g} m, " if moved else ""
             axes.annotate(
-                f"height {heights[m]:g} m",
+                typeset(f"{place}height {heights[m]:g} m"),
                 (0.0, y),
                 xytext=(7, 4 + moved),
                 textcoords="offset points",

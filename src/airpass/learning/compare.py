@@ -49,6 +49,7 @@ def compare(
     on_end: OnEnd | None = None,
     split: Split | None = None,
     report: Report = discard,
+    progress: bool | None = None,
 ) -> Runs:
     """Design and train several schemes.
 
@@ -74,6 +75,8 @@ def compare(
         Callback after every scheme, with all runs so far.
     split, report
         As for `prepare`.
+    progress
+        As for `train`.
 
     Returns
     -------
@@ -103,7 +106,14 @@ def compare(
     return _train_each(
         {name: partial(link, scheme) for name, scheme in chosen.items()},
         data,
-        {"seed": seed, "scenario": weighted, "options": options, "workers": workers, "resume": resume},
+        {
+            "seed": seed,
+            "scenario": weighted,
+            "options": options,
+            "workers": workers,
+            "resume": resume,
+            "progress": progress,
+        },
         folder,
         on_start,
         on_round,
@@ -131,6 +141,7 @@ def compare_channels(
     on_end: OnEnd | None = None,
     split: Split | None = None,
     report: Report = discard,
+    progress: bool | None = None,
 ) -> Runs:
     """Train over given channels, with several selection methods.
 
@@ -148,7 +159,9 @@ def compare_channels(
     blocks
         "held": the first draw in all rounds. "per-round": draw (r - 1) mod T in round r = 1, 2, ..., with a
         selection for each.
-    dataset, options, seed, workers, data_dir, folder, resume, on_start, on_round, on_end, split, report
+    dataset, options, seed, workers, data_dir, folder, resume, split, report, progress
+        As for `compare`.
+    on_start, on_round, on_end
         As for `compare`.
 
     Returns
@@ -187,7 +200,14 @@ def compare_channels(
     return _train_each(
         {name: partial(link, method) for name, method in chosen.items()},
         data,
-        {"seed": seed, "weights": phi, "options": options, "workers": workers, "resume": resume},
+        {
+            "seed": seed,
+            "weights": phi,
+            "options": options,
+            "workers": workers,
+            "resume": resume,
+            "progress": progress,
+        },
         folder,
         on_start,
         on_round,

@@ -47,6 +47,7 @@ from airpass.learning.losses import Objective
 from airpass.learning.optimisers import Server
 from airpass.learning.options import DATASET, TrainOptions
 from airpass.learning.pool import Pool, check_picklable
+from airpass.learning.progress import RoundLine
 from airpass.scenario import Scenario
 from airpass.selection.api import Draws, checked_weights
 
@@ -133,6 +134,7 @@ def train(
     name: str | None = None,
     split: Split | None = None,
     report: Report = discard,
+    progress: bool | None = None,
 ) -> TrainingRun:
     """Train a model by federated learning over a link.
 
@@ -171,6 +173,9 @@ def train(
         Name of the scheme in the result. Default: that of the method that found the link.
     split, report
         As for `prepare`.
+    progress
+        Whether to show the last round in a line on standard error. Default: on a terminal and in a notebook,
+        unless `on_round` is given.
 
     Returns
     -------
@@ -204,12 +209,16 @@ def train(
         phi = scenario.weights
     else:
         raise InvalidInput("scenario is missing: ideal FedAvg needs its weights, or weights")
+    if progress is None and on_round is not None:
+        progress = False
+    shown = RoundLine(progress, name or scheme_name(links[0] if links else None), options.rounds)
     if isinstance(dataset, FederatedData):
         if split is not None:
             raise InvalidInput("split: the data are split already; give it to prepare")
         dataset = replace(dataset, dataset=_with_targets(dataset.dataset, options))
     else:
-        dataset = federated(dataset, phi.size, options, seed, data_dir, split, report)
+        told = shown.message if shown.shown and report is discard else report
+        dataset = federated(dataset, phi.size, options, seed, data_dir, split, told)
     if len(dataset.samples) != phi.size:
         raise InvalidInput(f"dataset: is split among {len(dataset.samples)} devices; the link has {phi.size}")
     if workers is None:  # one process per GPU
@@ -223,7 +232,17 @@ def train(
     if resume:
         run.restore()
     if not run.done:
-        run.go(workers, on_round or (lambda number, values: None))
+
+        def after_round(number: int, values: Mapping[str, float]) -> None:
+            shown.show(number, values)
+            if on_round is not None:
+                on_round(number, values)
+
+        shown.message("starting")
+        try:
+            run.go(workers, after_round)
+        finally:
+            shown.close()
     return run.result()
 
 

@@ -309,7 +309,7 @@ def _training_rows(trial: Trial, scenario: Scenario) -> list[Row]:
     dataset, options, data_dir = training_options(trial.training)
     weighted, data = prepare(scenario, dataset, options, trial.seed, data_dir)
     link = None if trial.method.get("method") == FEDAVG else _design(trial, weighted)
-    done = train(link, data, seed=trial.seed, scenario=weighted, options=options, workers=1)
+    done = train(link, data, seed=trial.seed, scenario=weighted, options=options, workers=1, progress=False)
     if not done.finished:
         if done.diverged:
             raise InvalidInput(f"training {done.status}; try a smaller learning_rate")
