@@ -20,7 +20,8 @@ from airpass.learning.data import Data
 from airpass.learning.data.partition import FederatedData, Split
 from airpass.learning.history import Runs, TrainingRun
 from airpass.learning.options import DATASET, TrainOptions
-from airpass.learning.training import check_model, federated, prepare, scheme_name, train
+from airpass.learning.rounds import scheme_name
+from airpass.learning.training import check_model, federated, prepare, train
 from airpass.scenario import Scenario
 from airpass.selection.api import Draws, checked_stack, checked_weights, select_draws
 from airpass.selection.base import SelectionMethod
