@@ -31,10 +31,15 @@ def channels_file(tmp_path: Path) -> Path:
 
 class TestDesign:
     def test_prints_a_table(self, run: Any) -> None:
-        outcome = run("design", "--devices", 4, "--waveguides", 3, "--antennas", 2, "--snr-db", 5)
+        outcome = run("design", "--devices", 4, "--waveguides", 3, "--antennas", 2, "--snr-db", 25)
         assert outcome.code == 0
         assert all(line.startswith("airpass: Designing: ") for line in outcome.err.splitlines()[:-1])
-        assert "M=3 waveguides, N=2 antennas each, K=4 devices, 5 dB" in outcome.out
+        lines = outcome.out.splitlines()
+        assert lines[0].endswith("M=3 waveguides, N=2 antennas each, K=4 devices, 25 dB")
+        assert lines[1].startswith("selected 4 of 4, weakest score ")
+        assert lines[1].endswith(" (threshold 1)")
+        assert lines[2].startswith("MSE ")
+        assert lines[2].endswith(" s")
         assert "selected" in outcome.out
         assert "antenna positions, m" in outcome.out
 

@@ -604,6 +604,7 @@ class TestLabelsInTables:
         assert "AirPASS-plus</td>" not in page
         assert re.search("largest mean with proposed \\[b\\], λ/2", page)
         shown = run("show", tmp_path)
+        assert "Selected devices, by height of the waveguides, m\n" in shown.out
         assert "proposed [b], λ/2" in shown.out
         assert "airpass-plus" not in shown.out
 

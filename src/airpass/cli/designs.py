@@ -248,7 +248,7 @@ def select(
         )
         for t in numbers:
             if len(numbers) > 1:
-                report(f"draw {t} of {len(results)}")
+                report(f"draw {t}, the last is {numbers[-1]}")
             result, bound, checked = results[t], None, None
             if certify:
                 report("computing the upper bound")

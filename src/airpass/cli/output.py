@@ -466,19 +466,22 @@ def _print_summary(
     from airpass.aircomp import named_score
 
     count = selection.selected_count
-    parts = [f"selected {count} of {selection.scores.size}"]
+    parts, more = [f"selected {count} of {selection.scores.size}"], []
     if certificate is not None:
         parts.append(f"at most {certificate.at_most} by any beam")
     parts.append(f"{named_score(count, selection.weakest_score, '.4g')} (threshold 1)")
     if count and selection.mse_threshold is not None:
-        parts.append(
+        more.append(
             f"MSE {selection.mse:.4g} (limit {selection.mse_threshold:g}), SDR {selection.sdr_db:.1f} dB"
         )
-    parts.append(f"{selection.seconds:.3g} s")
+    more.append(f"{selection.seconds:.3g} s")
     ctx = click.get_current_context(silent=True)
     if ctx is not None and ctx.meta.get(COMPILED):
-        parts.append(f"and {selection.compile_seconds:.2g} s to compile")
-    screen.print(", ".join(parts))
+        more.append(f"and {selection.compile_seconds:.2g} s to compile")
+    if len(more) == 1:  # only the time
+        parts, more = [*parts, *more], []
+    for line in filter(None, (parts, more)):
+        screen.print(", ".join(line), soft_wrap=True)
     if selection.status not in ("done", "converged"):
         screen.print(f"status: {selection.status}")
     screen.print()

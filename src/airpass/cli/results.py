@@ -81,9 +81,12 @@ def _show_study(study: "StoredStudy") -> None:
     for line in study.about():
         console().print(line, soft_wrap=True, markup=False)
     console().print()
-    for metric, table in study.tables().items():
-        if len(study.tables()) > 1:
-            console().print(f"\n{metric}", markup=False)
+    headings = study.headings()
+    for place, (metric, table) in enumerate(study.tables().items()):
+        if metric in headings:
+            console().print(
+                f"{'' if place == 0 else chr(10)}{headings[metric]}\n", markup=False, soft_wrap=True
+            )
         print_table(table)
     if verdicts := study.verdicts():
         console().print()

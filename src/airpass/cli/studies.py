@@ -117,7 +117,7 @@ def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, j
     from airpass.study.api import executor, failures
     from airpass.study.run import run_sweep
     from airpass.study.sweep import load
-    from airpass.study.tables import numbers
+    from airpass.study.tables import heading, numbers
 
     study = load(path)
     target = out or Path("runs") / study.name
@@ -137,11 +137,11 @@ def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, j
     )
     if json_path != "-":
         for metric, table in tables.items():
-            if len(tables) > 1:
-                console().print(f"\n{metric}", markup=False)
+            console().print(f"{heading(metric, study.axis)}\n", markup=False, soft_wrap=True)
             print_table(table)
+            console().print()
         console().print(
-            f"\n{outcome.run} trials run, {outcome.reused} reused, {outcome.seconds:.0f} s; "
+            f"{outcome.run} trials run, {outcome.reused} reused, {outcome.seconds:.0f} s; "
             f"results in {target}",
             soft_wrap=True,
         )

@@ -49,7 +49,7 @@ def draw_training(runs: Sequence["TrainingRun"]) -> Figure:
             axes.set(xlabel="communication round", ylabel=ylabel)
             axes.grid(True)
             axes.set_xlim(left=0)
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 2.5, 5, 10]))
         if classified:
             left.set_ylim(0, 100)
         first = runs[0]

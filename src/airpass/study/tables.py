@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from airpass.core.display import display_name, looks
-from airpass.core.fields import named
+from airpass.core.fields import named, with_unit
 from airpass.study.charts import has_values, shown
 from airpass.study.summary import Mean, means_by_point
 from airpass.study.trial import Row
@@ -20,6 +20,12 @@ def cell(mean: Mean | None, scale: float = 1.0, digits: int = 1) -> str:
         return "-"
     text = f"{scale * mean.value:.{digits}f}"
     return text if np.isnan(mean.half_width) else f"{text} ± {scale * mean.half_width:.{digits}f}"
+
+
+def heading(metric: str, axis: str) -> str:
+    """Heading of a table of a sweep."""
+    label = shown(metric).label
+    return label[0].upper() + label[1:] + (f", by {with_unit(*named(axis))}" if axis else "")
 
 
 def by_point(
