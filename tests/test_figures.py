@@ -6,6 +6,7 @@ import re
 from dataclasses import fields, replace
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from airpass.figures.chart import FONTS, Chart, Format, Line, Panel
 from airpass.figures.room import draw_design, floor_gain
 from airpass.figures.study import draw_chart, render_chart
 from airpass.figures.style import FAMILIES, typeset
+from airpass.figures.training import draw_training
 from airpass.learning.options import TrainOptions
 from airpass.scenario.devices import DeviceDraw
 from airpass.scenario.radio import Radio
@@ -675,6 +677,34 @@ def test_an_axis_of_accuracy_does_not_enlarge_one_answer() -> None:
     assert high - low == pytest.approx(2.0)
     assert low < 8.5
     assert high > 8.6
+
+
+def test_counts_have_whole_ticks() -> None:
+    line = Line("airpass", "AirPASS", [2, 4], [16.0, 2.0], [math.nan] * 2, [1] * 2)
+    (axes,) = draw_chart(Chart([Panel("", "m", [line], ylabel="selected devices")])).axes
+    ticks = np.array(axes.get_yticks())
+    np.testing.assert_array_equal(ticks, np.round(ticks))
+    assert ticks.size >= 4
+
+
+@pytest.mark.parametrize(("snr_db", "names"), [(60.0, ["selected"]), (-60.0, ["not selected"])])
+def test_the_legend_of_a_room_has_only_what_is_there(snr_db: float, names: list[str]) -> None:
+    legend = draw_design(design(Scenario.paper(3, 2, 2, snr_db, 1), "mimo-m")).axes[0].get_legend()
+    assert legend is not None
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert [text.removeprefix("device, ") for text in texts if text.startswith("device")] == names
+
+
+def test_the_legend_of_training_has_the_range_of_selected_devices() -> None:
+    records = [
+        SimpleNamespace(round=i, selected_count=count, test_accuracy=0.5, train_loss=1.0)
+        for i, count in enumerate((40, 36, 39, 38))
+    ]
+    run: Any = SimpleNamespace(
+        scheme="hrmc+", history=records, dataset="d", devices=50, scenario=None, diverged=False
+    )
+    (legend,) = draw_training([run]).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["HRMC+, 36 to 39 devices"]
 
 
 def test_a_legend_has_as_many_columns_as_fit() -> None:

@@ -91,6 +91,8 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
         (chosen, "o", BLUE, "device, selected"),
         (~chosen, "X", VERMILLION, "device, not selected"),
     ):
+        if not mask.any():
+            continue
         axes.scatter(
             devices.x_m[mask],
             devices.y_m[mask],

@@ -182,8 +182,8 @@ def _panel(axes: Axes, chart: Chart, panel: Panel, styles: dict[str, Look]) -> d
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 2.5, 5, 10]))
     if chart.over_rounds and "x" not in chart.log:
         axes.set_xlim(left=0)
-    if panel.percent and "y" not in chart.log:
-        axes.yaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    if "y" not in chart.log:  # no ticks at 2.5 and 7.5 devices
+        axes.yaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10]))
     axes.set_xlim(*(panel.x_limits or axes.get_xlim()))  # what is drawn from here on does not move them
     axes.set_ylim(*(panel.y_limits or _limits(chart, panel)))
     for name, axis, (low, high) in (("x", axes.xaxis, axes.get_xlim()), ("y", axes.yaxis, axes.get_ylim())):

@@ -36,7 +36,9 @@ def draw_training(runs: Sequence["TrainingRun"]) -> Figure:
         for place, (scheme, look) in enumerate(looks(by_scheme).items()):
             history = by_scheme[scheme].history
             rounds = [record.round for record in history]
-            label = f"{look.name}, {history[-1].selected_count} devices"
+            counts = sorted({record.selected_count for record in history[1:] or history})
+            devices = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+            label = f"{look.name}, {devices} devices"
             if by_scheme[scheme].diverged:  # its line ends before that round
                 label += f", {by_scheme[scheme].status}"
             tests = [100 * record.test_accuracy if classified else record.test_loss for record in history]
