@@ -95,10 +95,15 @@ def test_other_schemes_go_on_and_the_result_can_be_stored_and_drawn(prepared: An
     stored = json.loads((tmp_path / "runs.json").read_text())["runs"][0]
     assert (stored["status"], stored["finished"]) == ("diverged in round 1", False)
     assert stored["history"][-1]["test_loss"] is not None
-    (legend,) = draw_training(opened).legends
+    figure = draw_training(opened)
+    for axes in figure.axes:
+        assert axes.get_xlim() == (0.0, 1.0)
+        crosses = [line for line in axes.lines if line.get_marker() == "x"]
+        assert [np.ravel(line.get_xdata()).tolist() for line in crosses] == [[0], [0]]
+    (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == [
         "FedAvg (ideal), 4 devices, diverged in round 1",
-        f"mine, {link.selected_count} devices, diverged in round 1",
+        f"mine, {link.selected_count} device{'s'[: link.selected_count - 1]}, diverged in round 1",
     ]
 
 
@@ -111,6 +116,7 @@ def test_the_command_says_so_in_one_line_and_trains_the_others(run: Any, tmp_pat
     said = [line for line in done.err.splitlines() if "diverged" in line]
     assert len(said) == 1
     assert "fedavg diverged in round 1: " in said[0]
+    assert "initial model is kept" in said[0]
     assert "--learning-rate" in said[0]
     assert "--resume" not in done.err
     assert not {"nan", "inf"} & set(done.out.split())

@@ -236,9 +236,11 @@ def report_divergence(runs: Sequence["TrainingRun"]) -> None:
     """Print the schemes that diverged, a line each."""
     for run in runs:
         if run.diverged:
+            last = run.history[-1].round
+            kept = f"model after round {last}" if last else "initial model"
             click.echo(
-                f"airpass: {run.scheme} {run.status}: its numbers are no longer finite. The model after "
-                f"round {run.history[-1].round} is kept; a smaller --learning-rate may help",
+                f"airpass: {run.scheme} {run.status}: its numbers are no longer finite. The {kept} is kept; "
+                "a smaller --learning-rate may help",
                 err=True,
             )
 

@@ -288,8 +288,8 @@ def _number(value: float, form: str) -> str:
     return format(value, form) if isfinite(value) else "-"
 
 
-def print_training(runs: Sequence["TrainingRun"], folder: Path | None) -> None:
-    """Print the last evaluated round of each scheme, and the folder if there is one."""
+def print_training(runs: Sequence["TrainingRun"], folder: Path | None, status: bool = False) -> None:
+    """Print the last evaluated round of each scheme, the folder, and, if asked, what was not finished."""
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -324,7 +324,7 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path | None) -> None:
             soft_wrap=True,
         )
     ended = [f"{run.scheme} {run.status}" for run in runs if run.status != "done"]
-    if ended:
+    if ended and status:
         screen.print(f"\nNot all rounds were run: {', '.join(ended)}.", soft_wrap=True)
     if folder is not None:
         screen.print(f"\nHistory, curves and checkpoints: {folder}", soft_wrap=True)

@@ -68,7 +68,7 @@ def show(path: Path) -> None:
     elif isinstance(result, Link):
         console().print(repr(result), soft_wrap=True)
     elif isinstance(result, Runs):
-        print_training(result, path if path.is_dir() else None)
+        print_training(result, path if path.is_dir() else None, status=True)
     else:
         draws = document["draws"]
         bounds = [draw["certificate"]["at_most"] for draw in draws if "certificate" in draw]

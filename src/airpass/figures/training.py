@@ -38,19 +38,24 @@ def draw_training(runs: Sequence["TrainingRun"]) -> Figure:
             rounds = [record.round for record in history]
             counts = sorted({record.selected_count for record in history[1:] or history})
             devices = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
-            label = f"{look.name}, {devices} devices"
-            if by_scheme[scheme].diverged:  # its line ends before that round
+            label = f"{look.name}, {devices} device{'' if counts == [1] else 's'}"
+            if by_scheme[scheme].diverged:
                 label += f", {by_scheme[scheme].status}"
             tests = [100 * record.test_accuracy if classified else record.test_loss for record in history]
             plot(left, look, rounds, tests, label, place, len(runs))
-            plot(right, look, rounds, [record.train_loss for record in history], label, place, len(runs))
+            losses = [record.train_loss for record in history]
+            plot(right, look, rounds, losses, label, place, len(runs))
+            if by_scheme[scheme].diverged:  # a cross at the last finite model, where the line ends
+                for axes, values in ((left, tests), (right, losses)):
+                    axes.plot(rounds[-1], values[-1], "x", color="black", ms=7, mew=1.5, clip_on=False)
         for axes, ylabel in (
             (left, "test accuracy, %" if classified else "test loss"),
             (right, "training loss"),
         ):
             axes.set(xlabel="communication round", ylabel=ylabel)
             axes.grid(True)
-            axes.set_xlim(left=0)
+            last = max(run.history[-1].round for run in runs)
+            axes.set_xlim(left=0, right=None if last else 1)
             axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 2.5, 5, 10]))
         if classified:
             left.set_ylim(0, 100)
