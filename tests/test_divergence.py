@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -144,3 +145,23 @@ def test_a_trial_of_a_study_fails_with_a_sentence() -> None:
     )
     with pytest.raises(InvalidInput, match="training diverged in round 1; try a smaller learning_rate"):
         run_trial(trial)
+
+
+def test_huge_losses_do_not_set_the_scale() -> None:
+    def made(scheme: str, losses: list[float], diverged: bool) -> Any:
+        history = [
+            SimpleNamespace(round=i, selected_count=2, test_accuracy=0.5, train_loss=loss)
+            for i, loss in enumerate(losses)
+        ]
+        return SimpleNamespace(
+            scheme=scheme, history=history, dataset="d", devices=2, scenario=None, diverged=diverged,
+            status="diverged in round 3" if diverged else "done",
+        )  # fmt: skip
+
+    runs = [made("fedavg", [2.0, 1.0, 0.5], False), made("airpass", [2.0, 50.0, 1e20], True)]
+    accuracy, loss = draw_training(runs).axes
+    assert loss.get_ylim() == (0.0, 3.0)
+    (cross,) = [line for line in loss.lines if line.get_marker() == "x"]
+    assert np.ravel(cross.get_xydata()).tolist() == [2.0, 3.0]
+    (cross,) = [line for line in accuracy.lines if line.get_marker() == "x"]
+    assert np.ravel(cross.get_xydata()).tolist() == [2.0, 50.0]
