@@ -6,7 +6,7 @@ Run: python examples/reproduce.py
 import airpass
 
 if __name__ == "__main__":  # workers import this file
-    (figure,) = airpass.reproduce("fig9", scale="smoke", out="runs/paper", report=print)
+    (figure,) = airpass.reproduce("fig9", scale="smoke", out="runs/paper")  # report=print names every trial
     for claim in figure.verdicts():
         print(claim.claim, claim.text)
         for part in claim.parts:

@@ -1,8 +1,11 @@
 """The command line, run as users run it."""
 
 import json
+import math
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,10 @@ import numpy as np
 import pytest
 import scipy.io
 
+import airpass
 from airpass import Scenario
+from airpass.study.trial import Trial
+from airpass.study.trial import run as run_trial
 from command_line import assert_refused
 from independent import check_design
 
@@ -25,10 +31,15 @@ def channels_file(tmp_path: Path) -> Path:
 
 class TestDesign:
     def test_prints_a_table(self, run: Any) -> None:
-        outcome = run("design", "--devices", 4, "--waveguides", 3, "--antennas", 2, "--snr-db", 5)
+        outcome = run("design", "--devices", 4, "--waveguides", 3, "--antennas", 2, "--snr-db", 25)
         assert outcome.code == 0
         assert all(line.startswith("airpass: Designing: ") for line in outcome.err.splitlines()[:-1])
-        assert "M=3 waveguides, N=2 antennas each, K=4 devices, 5 dB" in outcome.out
+        lines = outcome.out.splitlines()
+        assert lines[0].endswith("M=3 waveguides, N=2 antennas each, K=4 devices, 25 dB")
+        assert lines[1].startswith("selected 4 of 4, weakest score ")
+        assert lines[1].endswith(" (threshold 1)")
+        assert lines[2].startswith("MSE ")
+        assert lines[2].endswith(" s")
         assert "selected" in outcome.out
         assert "antenna positions, m" in outcome.out
 
@@ -340,3 +351,47 @@ class TestOthers:
         pipe = f"'{command}' methods --options | head -n 1"
         done = subprocess.run(["bash", "-c", pipe], capture_output=True, text=True, check=True)
         assert done.stderr == ""
+
+
+class TestNobodySelected:
+    """The score that is shown is named after what it is."""
+
+    FLAGS = ("--devices", 3, "--waveguides", 2, "--antennas", 2, "--snr-db", -60)
+
+    def test_design_and_show(self, run: Any, tmp_path: Path) -> None:
+        made = run("design", *self.FLAGS, "--method", "mimo-m", "--json", tmp_path / "d.json")
+        assert made.code == 0
+        for text in (made.out, run("show", tmp_path / "d.json").out, repr(airpass.load(tmp_path / "d.json"))):
+            assert "strongest score" in text
+            assert "weakest" not in text
+
+    def test_trace(self, run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        shown: list[str] = []
+
+        @contextmanager
+        def progress(label: str) -> Iterator[Any]:
+            yield shown.append
+
+        monkeypatch.setattr("airpass.cli.designs.progress", progress)
+        assert run("design", *self.FLAGS, "--method", "airpass").code == 0
+        assert run("design", "--devices", 3, "--snr-db", 40, "--method", "airpass").code == 0
+        steps = [text for text in shown if "selected" in text]
+        assert any(" 0 selected, strongest score " in text for text in steps)
+        assert any(" 3 selected, weakest score " in text for text in steps)
+        assert not any("0 selected, weakest" in text for text in steps)
+
+    def test_select_for_a_stack(self, run: Any, tmp_path: Path) -> None:
+        stack = np.stack([np.eye(3, dtype=complex), 1e-3 * np.eye(3)])
+        np.save(tmp_path / "g.npy", stack)
+        done = run("select", "--channels", tmp_path / "g.npy", "--budget", 1.0)
+        rows = [
+            line.split() for line in done.out.splitlines() if line[:6].split() and line.split()[0] in "01"
+        ]
+        assert [(row[1], row[2] == "-") for row in rows] == [("1", False), ("0", True)]
+
+    def test_rows_of_a_study(self) -> None:
+        scenario = Scenario.paper(3, 2, 2, -60.0, 0).to_dict()
+        trial = Trial("design", "f", "mimo-m", None, "", 0, 0, scenario, {"method": "mimo-m"})
+        rows = {row.metric: row.value for row in run_trial(trial)}
+        assert rows["selected_count"] == 0
+        assert math.isnan(rows["weakest_score"])

@@ -126,6 +126,18 @@ class TestWrongMethods:
 
         assert "K=1" in failed(second, "selection")["degenerate sizes"]
 
+    def test_different_causes_are_all_given(self) -> None:
+        calls = iter(range(1000))
+
+        def fails_in_two_ways(effective: Complex, rng: np.random.Generator) -> Any:
+            if next(calls) % 2:
+                raise ValueError("odd")
+            return np.zeros(7)  # of a wrong shape
+
+        causes = [cause for cause in failed(fails_in_two_ways, "selection").values() if "as for" not in cause]
+        assert len(causes) == 2
+        assert "odd" in "".join(causes)
+
     def test_options(self) -> None:
         @dataclass(frozen=True)
         class Table(SelectionMethod):
@@ -164,7 +176,10 @@ class TestWrongMethods:
         def divides(effective: Complex, rng: np.random.Generator) -> Any:
             return 1 / 0
 
-        reason = failed(divides, "selection")["result"]
+        reasons = failed(divides, "selection")
+        reason = reasons.pop("result")
+        assert reasons.keys() == contracts.CHECKS.keys() - {"result", "options"} | {"time"}
+        assert set(reasons.values()) == {"as for result"}  # a cause is given once
         assert reason.startswith("ZeroDivisionError: division by zero (test_contracts.py, line ")
 
 

@@ -1,31 +1,37 @@
 """Figures to submit: the table [figure], labels, looks, drawing again, and the pages."""
 
 import json
+import math
 import re
 from dataclasses import fields, replace
 from itertools import combinations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.font_manager import findfont, get_font
+from matplotlib.text import Text
 
 from airpass import InvalidInput, Scenario, design
 from airpass.core.display import LOOKS, looks
 from airpass.core.fields import FIELDS, named, with_unit
-from airpass.figures.chart import Chart, Format, Line, Panel
+from airpass.figures.chart import FONTS, Chart, Format, Line, Panel
 from airpass.figures.room import draw_design, floor_gain
 from airpass.figures.study import draw_chart, render_chart
+from airpass.figures.style import FAMILIES, typeset
+from airpass.figures.training import draw_training
 from airpass.learning.options import TrainOptions
 from airpass.scenario.devices import DeviceDraw
 from airpass.scenario.radio import Radio
 from airpass.scenario.receiver import Receiver
 from airpass.scenario.weights import Weighting
 from airpass.study import figure_table, runner, sweep
-from airpass.study.charts import METRICS, shown, sweep_chart
+from airpass.study.charts import METRICS, Shape, shown, sweep_chart
 from airpass.study.paper import figures
-from airpass.study.replot import redraw, write_chart
+from airpass.study.replot import redraw, sweep_tables, write_chart
 from airpass.study.report import Section, claims_summary, render_page
 from airpass.study.run import run_sweep
 from airpass.study.store import Store
@@ -539,3 +545,182 @@ def test_the_same_chart_gives_the_same_bytes() -> None:
     chart = chart_of(3, 0.2)
     for kind in ("png", "pdf"):
         assert render_chart(chart, kind) == render_chart(chart, kind)
+
+
+class TestWithoutError:
+    """Ideal FedAvg has no error: it is left out of figures of errors, and has dashes in tables."""
+
+    METRICS = (
+        ("measured_mse", 0.0),
+        ("predicted_mse", 0.0),
+        ("mse", 0.0),
+        ("measured_sdr_db", math.inf),
+        ("largest_power", math.nan),
+    )
+
+    @staticmethod
+    def rows(metric: str, ideal: float) -> list[Row]:
+        return [
+            Row("f", scheme, x, f"{x:g}", trial, number, metric, value, trial, "k")
+            for scheme, value in (("fedavg", ideal), ("ideal too", ideal), ("airpass", 0.25))
+            for x in (1.0, 2.0)
+            for trial in (0, 1)
+            for number in (0, 5)
+        ]
+
+    @pytest.mark.parametrize(("metric", "ideal"), METRICS)
+    @pytest.mark.parametrize("over", ["axis", "rounds"])
+    def test_figures(self, metric: str, ideal: float, over: str) -> None:
+        rows = self.rows(metric, ideal)
+        shape = Shape("f", "radio.snr_db", ("fedavg", "ideal too", "airpass"), ("1", "2"))
+        chart = sweep_chart(rows, shape, figure_table.read({"metric": metric, "over": over}))
+        assert chart is not None
+        assert {line.key for panel in chart.panels for line in panel.lines} == {"airpass"}
+        (legend,) = [legend for part in draw_chart(chart).subfigs for legend in part.legends]
+        assert [text.get_text() for text in legend.get_texts()] == ["AirPASS"]
+
+    @pytest.mark.parametrize(("metric", "ideal"), METRICS)
+    def test_tables(self, metric: str, ideal: float) -> None:
+        rows = self.rows(metric, ideal)
+        _, cells = by_point(rows, metric)
+        table = {line[0]: line[1:] for line in cells}
+        assert table["fedavg"] == table["ideal too"] == ["-", "-"]
+        assert table["airpass"][0].startswith("0.2")
+        assert "AirPASS" in best(rows, metric, "radio.snr_db")
+        assert "FedAvg" not in best(rows, metric, "radio.snr_db")
+
+    def test_an_accuracy_of_zero_is_a_value(self) -> None:
+        _, cells = by_point(self.rows("test_accuracy", 0.0), "test_accuracy")
+        assert cells[0] == ["fedavg", "0.0 ± 0.0", "0.0 ± 0.0"]
+
+
+class TestLabelsInTables:
+    def test_of_the_terminal_and_the_page(self, run: Any, tmp_path: Path) -> None:
+        labels = {"airpass-plus": r"proposed [b], $\lambda/2$", "mimo-mn": "array, <25>"}
+        one, rows = drawn(tmp_path, labels=labels)
+        _, cells = sweep_tables(one, rows)["selected_count"]
+        assert [line[0] for line in cells] == ["array, <25>", "own <b>$_$", "proposed [b], λ/2"]
+        page = (tmp_path / "report.html").read_text()
+        assert "<td>proposed [b], λ/2</td>" in page
+        assert "<td>array, &lt;25&gt;</td>" in page
+        assert "AirPASS-plus</td>" not in page
+        assert re.search("largest mean with proposed \\[b\\], λ/2", page)
+        shown = run("show", tmp_path)
+        assert "Selected devices, by height of the waveguides, m\n" in shown.out
+        assert "proposed [b], λ/2" in shown.out
+        assert "airpass-plus" not in shown.out
+
+    @pytest.mark.parametrize(
+        ("label", "text"),
+        [
+            ("plain, 5 \\$", "plain, 5 $"),
+            (r"$\alpha_k \leq 0.5$ dB", "\N{GREEK SMALL LETTER ALPHA}_k ≤ 0.5 dB"),
+            (r"$\mathrm{SNR} = -4\,\mathrm{dB}$", "SNR = -4 dB"),
+            (r"$10^{-3}$, $\Lambda\varepsilon$", "10^-3, Λε"),
+            (r"$\unknown$", "unknown"),
+        ],
+    )
+    def test_formulas(self, label: str, text: str) -> None:
+        assert figure_table.as_text(label) == text
+
+
+class TestMinus:
+    @pytest.mark.parametrize(
+        ("given", "drawn"),
+        [
+            ("-4 dB, share", "−4 dB, share"),  # noqa: RUF001
+            ("SNR: -10 dB (-.5)", "SNR: −10 dB (−.5)"),  # noqa: RUF001
+            ("AirPASS-plus, co-located, 3-5, x-2", "AirPASS-plus, co-located, 3-5, x-2"),
+        ],
+    )
+    def test_before_numbers_only(self, given: str, drawn: str) -> None:
+        assert typeset(given) == drawn
+
+    @pytest.mark.parametrize("mode", ["screen", "paper"])
+    def test_a_figure_has_one_kind(self, mode: str) -> None:
+        rows = [
+            Row("f", scheme, x, f"{x:g}", 0, number, "train_loss", 1.0 + number, 0, "k")
+            for scheme in ("airpass", "own at -3 dB")
+            for x in (-10.0, 5.0)
+            for number in (0, 5)
+        ]
+        shape = Shape("f", "radio.snr_db", ("airpass", "own at -3 dB"), ("-10", "5"))
+        for over in ("axis", "rounds"):
+            table = figure_table.read({"metric": "train_loss", "over": over, "mode": mode, "title": "-1"})
+            chart = sweep_chart(rows, shape, table)
+            assert chart is not None
+            figure = draw_chart(chart)
+            texts = [text.get_text() for text in figure.findobj(Text)]
+            assert any("\N{MINUS SIGN}10" in text for text in texts)
+            assert any("own at \N{MINUS SIGN}3 dB" in text for text in texts)
+            assert not any(re.search(r"(?<!\w)-\d", text) for text in texts)
+
+    def test_the_room_too(self) -> None:
+        figure = draw_design(design(Scenario.paper(3, 2, 2, -10.0, 1), "mimo-m"))
+        assert "at \N{MINUS SIGN}10 dB" in figure.axes[0].get_title(loc="left")
+
+    @pytest.mark.parametrize("font", FONTS)
+    def test_every_font_has_every_character(self, font: str) -> None:
+        words = [*(name + unit for name, unit in FIELDS.values()), *(one.label for one in METRICS.values())]
+        words += [look.name for look in LOOKS.values()] + ["\N{MINUS SIGN}0123456789±"]
+        words += [panel.title for one in figures().values() for panel in one.chart([]).panels]
+        files = [get_font(findfont(name)) for name in FAMILIES[font]["font.family"]]
+        for character in {typeset(letter) for letter in "".join(words) if letter.isprintable()}:
+            assert any(file.get_char_index(ord(character)) for file in files), character
+
+
+def test_an_axis_of_accuracy_does_not_enlarge_one_answer() -> None:
+    line = Line("airpass", "AirPASS", [0, 2, 4], [8.5, 8.5, 8.6], [math.nan] * 3, [1] * 3)
+    panel = Panel("", "round", [line], percent=True)
+    (axes,) = draw_chart(Chart([panel], over_rounds=True)).axes
+    low, high = axes.get_ylim()
+    assert high - low == pytest.approx(2.0)
+    assert low < 8.5
+    assert high > 8.6
+
+
+def test_counts_have_whole_ticks() -> None:
+    line = Line("airpass", "AirPASS", [2, 4], [16.0, 2.0], [math.nan] * 2, [1] * 2)
+    (axes,) = draw_chart(Chart([Panel("", "m", [line], ylabel="selected devices")])).axes
+    ticks = np.array(axes.get_yticks())
+    np.testing.assert_array_equal(ticks, np.round(ticks))
+    assert ticks.size >= 4
+
+
+@pytest.mark.parametrize(("snr_db", "names"), [(60.0, ["selected"]), (-60.0, ["not selected"])])
+def test_the_legend_of_a_room_has_only_what_is_there(snr_db: float, names: list[str]) -> None:
+    legend = draw_design(design(Scenario.paper(3, 2, 2, snr_db, 1), "mimo-m")).axes[0].get_legend()
+    assert legend is not None
+    texts = [text.get_text() for text in legend.get_texts()]
+    assert [text.removeprefix("device, ") for text in texts if text.startswith("device")] == names
+
+
+def test_the_legend_of_training_has_the_range_of_selected_devices() -> None:
+    records = [
+        SimpleNamespace(round=i, selected_count=count, test_accuracy=0.5, train_loss=1.0)
+        for i, count in enumerate((40, 36, 39, 38))
+    ]
+    run: Any = SimpleNamespace(
+        scheme="hrmc+", history=records, dataset="d", devices=50, scenario=None, diverged=False
+    )
+    (legend,) = draw_training([run]).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["HRMC+, 36 to 39 devices"]
+
+
+def test_a_legend_has_as_many_columns_as_fit() -> None:
+    def legend(labels: list[str], width: float) -> Any:
+        lines = [Line(f"k{i}", label, [0, 1], [i, i], [0.0, 0.0], [2, 2]) for i, label in enumerate(labels)]
+        figure = draw_chart(Chart([Panel("", "x", lines)], format=Format(width_in=width)))
+        figure.canvas.draw()
+        (found,) = [legend for part in figure.subfigs for legend in part.legends]
+        box = found.get_window_extent()
+        assert box.x0 >= 0.0
+        assert box.x1 <= figure.bbox.x1
+        return found._ncols  # type: ignore[attr-defined]
+
+    six = ["FedAvg (ideal)", "AirPASS-plus", "AirPASS", "co-located, MN (1 start)"]
+    six += ["co-located, M (1 start)", "co-located, MN, plus (xz)"]
+    assert legend(six, 3.5) == 2
+    assert legend(six, 7.16) == 3
+    assert legend(["m" * 30, "n"], 3.5) == 1
+    assert legend([r"$\frac{\alpha}{\beta}$"] * 4, 3.5) == 4

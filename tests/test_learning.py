@@ -54,11 +54,12 @@ from airpass.learning.data.mnist import Mnist, idx
 from airpass.learning.data.mnist_mini import FILE, MnistMini
 from airpass.learning.data.npm import unpacked
 from airpass.learning.data.partition import PartitionOptions, partition
+from airpass.learning.fingerprints import link_digest
 from airpass.learning.history import TrainingRun
 from airpass.learning.options import TrainOptions
 from airpass.learning.pool import Pool, groups
 from airpass.learning.shared import shared
-from airpass.learning.training import link_digest, prepare
+from airpass.learning.training import prepare
 from command_line import assert_refused
 
 QUICK = TrainOptions(rounds=4, evaluate_every=2)

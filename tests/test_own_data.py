@@ -455,15 +455,32 @@ class TestLearning:
         with pytest.raises(InvalidInput, match="server"):
             ServerOptions(**change)
 
+    @pytest.mark.parametrize(
+        ("kind", "name", "used_by"),
+        [
+            ("average", "beta1", "momentum and adam"),
+            ("average", "beta2", "adam"),
+            ("average", "tau", "adam"),
+            ("momentum", "beta2", "adam"),
+            ("momentum", "tau", "adam"),
+        ],
+    )
+    def test_options_of_another_server_step(self, kind: str, name: str, used_by: str) -> None:
+        with pytest.raises(InvalidInput) as caught:
+            ServerOptions(kind, **{name: 0.5})
+        assert str(caught.value) == f"server.{name} = 0.5: is used by {used_by}, but server is {kind}"
+        assert ServerOptions("adam", **{name: 0.5}).filled().learning_rate == 0.01
+
     def test_options_of_a_study(self) -> None:
         _, options, _ = training_options({"server": {"kind": "adam"}, "optimiser": "adam", "loss": "mse"})
-        assert options.server == ServerOptions("adam", learning_rate=0.01)
+        assert options.server == ServerOptions("adam", 0.01, beta1=0.9, beta2=0.99, tau=1e-3)
         assert options.learning_rate == 0.001
 
     def test_a_figure_without_accuracy_shows_losses(self) -> None:
         records = [SimpleNamespace(round=i, selected_count=2, test_accuracy=math.nan, test_loss=2.0 - i,
                                    train_loss=1.0) for i in range(2)]  # fmt: skip
-        run: Any = SimpleNamespace(scheme="fedavg", history=records, dataset="d", devices=2, scenario=None)
+        run: Any = SimpleNamespace(scheme="fedavg", history=records, dataset="d", devices=2, scenario=None,
+                                   diverged=False)  # fmt: skip
         left, right = draw_training([run]).axes
         assert (left.get_ylabel(), right.get_ylabel()) == ("test loss", "training loss")
         assert np.ravel(left.lines[0].get_ydata()).tolist() == [2.0, 1.0]
@@ -702,7 +719,8 @@ class TestCommand:
             (["--partition", "column"], ["own.npz has no device_train"]),
             (["--loss", "huber"], ["loss", "cross-entropy"]),
             (["--momentum", "2"], ["momentum", "< 1"]),
-            (["--server-beta2", "2"], ["beta2", "< 1"]),
+            (["--server-beta2", "2"], ["--server-beta2", "< 1"]),
+            (["--server-beta1", "0.5"], ["--server-beta1", "momentum and adam", "server is average"]),
             (["--model", "network.py:None"], ["network.py:None", "cannot be imported"]),
         ],
     )

@@ -359,12 +359,25 @@ class TestDesigns:
         axes = draw_design(found).axes[0]
         drawn = {tuple(np.ravel(line.get_ydata())) for line in axes.lines if np.size(line.get_xdata()) == 2}
         assert {(y, y) for y in (-1.0, 4.0, 7.5)} <= drawn
-        (feeds,) = (line for line in axes.lines if line.get_label() == "feed")
-        assert np.ravel(feeds.get_xdata()).tolist() == [0.0, 5.0, 12.0, 4.5]
-        assert np.ravel(feeds.get_ydata()).tolist() == [-1.0, 4.0, 4.0, 7.5]
+        feeds = [line for line in axes.lines if line.get_marker() == "s" and np.size(line.get_xdata())]
+        assert [np.ravel(line.get_xdata())[0] for line in feeds] == [0.0, 5.0, 12.0, 4.5]
+        assert [np.ravel(line.get_ydata())[0] for line in feeds] == [-1.0, 4.0, 4.0, 7.5]
         assert axes.get_ylim() == (-2.0, 8.5)
-        labels = [text.get_text() for text in axes.texts]
-        assert "height 2.5, 3.5 m" in labels
+
+    def test_waveguides_above_each_other_can_be_told_apart(self, room: Scenario) -> None:
+        figure = draw_design(design(room, "distributed-m"))
+        figure.canvas.draw()
+        axes = figure.axes[0]
+        guides = [
+            line for line in axes.lines if line.get_marker() == "None" and np.size(line.get_xdata()) == 2
+        ]
+        places = [line.get_transform().transform(line.get_xydata())[0, 1] for line in guides]
+        points = 72.0 / figure.dpi
+        assert points * (places[1] - places[2]) == pytest.approx(16.0)  # 3.5 m high, and 2.5 m
+        labels = {text.get_text(): text.get_window_extent() for text in axes.texts}
+        lower, upper = (labels[f"y = 4 m, height {height} m"] for height in (2.5, 3.5))
+        assert not lower.overlaps(upper)
+        assert upper.y0 > lower.y0
 
     def test_the_example(self, run: Any) -> None:
         outcome = run("design", "--scenario", EXAMPLE, "--method", "airpass", "--json", "-")

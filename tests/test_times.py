@@ -7,13 +7,17 @@ import sys
 import threading
 import time
 import timeit
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import click
 import numba
 import pytest
 
 from airpass import Scenario, design, select
+from airpass.cli import output
 from airpass.designs.colocated import MimoM
 from airpass.kernels import clock
 from airpass.study import trial
@@ -124,3 +128,34 @@ def test_rows_of_a_study_have_times_without_compilation(monkeypatch: pytest.Monk
     spent = clock.compile_seconds() - before
     assert spent > 0.03
     assert rows["seconds"] < 0.7 * spent
+
+
+def test_commands_mention_compilation_only_if_there_is_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[str] = []
+
+    class Recorder(output.Silence):
+        def show(self, task: str, text: str, done: int | None = None) -> None:
+            shown.append(text)
+
+    @contextmanager
+    def display(counted: bool) -> Iterator[output.Display]:
+        yield Recorder()
+
+    monkeypatch.setattr(output, "display", display)
+
+    fresh: Any = numba.njit(lambda value: value + 3)
+    fresh(1.0)  # compiled before
+    with click.Context(click.Command("design")) as ctx:
+        with output.progress("Designing") as report:
+            fresh(2.0)
+            report("step 1")
+        assert shown == ["step 1"]
+        assert not ctx.meta.get(output.COMPILED)
+        with output.progress("Designing"):
+            fresh(1)  # of another type, so that it is compiled
+        assert len(shown) == 2
+        assert shown[1].startswith("compiling kernels")
+        assert ctx.meta[output.COMPILED]
+    with output.progress("Designing"):
+        fresh(1j)
+    assert len(shown) == 3

@@ -15,7 +15,8 @@ from airpass import Scenario, TrainOptions  # noqa: E402
 from airpass.core.threads import one_blas_thread, processors  # noqa: E402
 from airpass.learning.aggregation import weighted_mean  # noqa: E402
 from airpass.learning.pool import Pool  # noqa: E402
-from airpass.learning.training import make_trainer, prepare  # noqa: E402
+from airpass.learning.rounds import make_trainer  # noqa: E402
+from airpass.learning.training import prepare  # noqa: E402
 
 
 def main() -> None:

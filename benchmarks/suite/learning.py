@@ -21,7 +21,8 @@ from airpass.learning.client import Trainer
 from airpass.learning.data.cifar10 import Cifar10
 from airpass.learning.data.mnist import Mnist
 from airpass.learning.pool import Make, Pool
-from airpass.learning.training import make_trainer, prepare
+from airpass.learning.rounds import make_trainer
+from airpass.learning.training import prepare
 from suite.limits import Step, peak_of_all_cores
 from suite.measure import Comparison, Section, Table, duration, in_turn
 

@@ -324,6 +324,11 @@ def sdr_db(signal: float, mse: float) -> float:
     return 10.0 * log10(signal / mse) if signal > 0.0 and mse > 0.0 else nan
 
 
+def named_score(count: int, score: float, form: str = ".3g") -> str:
+    """`Link.weakest_score` in words: weakest of `count` selected devices, or strongest of all if none is."""
+    return f"{'weakest' if count else 'strongest'} score {score:{form}}"
+
+
 @dataclass(frozen=True, eq=False)
 class Link(Result):
     """Channels, weights, a beam and powers; scores, senders and scaling follow from them.
@@ -412,5 +417,6 @@ class Link(Result):
 
     def _outcome(self) -> str:
         """Summary of the result, for `repr`."""
-        text = f"{self.selected_count} of {self.weights.size} devices, weakest score {self.weakest_score:.3g}"
+        count = self.selected_count
+        text = f"{count} of {self.weights.size} devices, {named_score(count, self.weakest_score)}"
         return text if np.isnan(self.mse) else f"{text}, MSE {self.mse:.3g} ({self.sdr_db:.1f} dB SDR)"

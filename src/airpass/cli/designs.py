@@ -106,6 +106,7 @@ def design(
     if method is not None and (selection is not None or geometry is not None):
         raise InvalidInput("--method cannot be combined with --selection or --geometry")
     errors = _errors(tolerance_mm, channel_error, draws, robust)
+    from airpass.aircomp import named_score
     from airpass.designs.api import design as run
     from airpass.designs.api import design_method
 
@@ -121,10 +122,8 @@ def design(
     with progress("Designing") as report:
 
         def on_step(step: "Step") -> None:
-            report(
-                f"{step.phase} {step.iteration}: {step.selected_count} selected, "
-                f"weakest {step.weakest_score:.3g}"
-            )
+            score = named_score(step.selected_count, step.weakest_score)
+            report(f"{step.phase} {step.iteration}: {step.selected_count} selected, {score}")
 
         result = run(scenario, chosen, seed=seed, on_step=on_step, report=report)
         if tolerance_mm is not None:
@@ -263,7 +262,7 @@ def select(
         )
         for t in numbers:
             if len(numbers) > 1:
-                report(f"draw {t} of {len(results)}")
+                report(f"draw {t}, the last is {numbers[-1]}")
             result, bound, checked = results[t], None, None
             if certify:
                 report("computing the upper bound")

@@ -95,9 +95,9 @@ if TYPE_CHECKING:
     help="The server's step with the mean update.",
 )
 @click.option("--server-learning-rate", type=float, help="[default: 1; 0.01 for adam]")
-@click.option("--server-beta1", type=float, default=0.9, show_default=True, help="For momentum and adam.")
-@click.option("--server-beta2", type=float, default=0.99, show_default=True, help="For adam.")
-@click.option("--server-tau", type=float, default=1e-3, show_default=True, help="For adam.")
+@click.option("--server-beta1", type=float, help="For momentum and adam.  [default: 0.9]")
+@click.option("--server-beta2", type=float, help="For adam.  [default: 0.99]")
+@click.option("--server-tau", type=float, help="For adam.  [default: 0.001]")
 @click.option(
     "--partition",
     type=click.Choice(["classes", "iid", "dirichlet", "column"]),
@@ -224,9 +224,25 @@ def train(
     write_json(json_path, lambda: training_document(runs))
     if json_path != "-":
         print_training(runs, folder)
-    if not all(run.finished for run in runs):
+    report_divergence(runs)
+    if not (runs[-1].finished or runs[-1].diverged):
         click.echo(f"airpass: {runs[-1].status}; continue with --resume", err=True)
         sys.exit(130)
+    if any(run.diverged for run in runs):
+        sys.exit(1)
+
+
+def report_divergence(runs: Sequence["TrainingRun"]) -> None:
+    """Print the schemes that diverged, a line each."""
+    for run in runs:
+        if run.diverged:
+            last = run.history[-1].round
+            kept = f"model after round {last}" if last else "initial model"
+            click.echo(
+                f"airpass: {run.scheme} {run.status}: its numbers are no longer finite. The {kept} is kept; "
+                "a smaller --learning-rate may help",
+                err=True,
+            )
 
 
 def run_folder(base: Path, resume: bool) -> Path:

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from math import inf, isnan
+from math import inf, isfinite, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from airpass.selection.certificate import Certificate
     from airpass.study.trial import Trial
 
-SHOWN_COMPILE_S = 0.05  # shorter compile times are not printed
+COMPILED = "airpass.compiled"  # key in the context: whether the command has compiled kernels
 MOST_ROWS = 20  # longer tables are cut, unless all rows are asked for; the JSON has all
 FIRST_LINE_S = 0.5  # before the first line of progress in a log
 LINE_EVERY_S = 30.0  # between further ones
@@ -187,10 +187,19 @@ def display(counted: bool) -> Iterator[Display]:
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[str], None]]:
     """Progress of one task without a number of steps; yields a callback for messages."""
+    from airpass.cli.compiling import on_compilation
+
+    ctx = click.get_current_context(silent=True)
     with display(counted=False) as shown:
         shown.add(label, None)
-        shown.show(label, "the first run compiles kernels for about half a minute")
-        yield lambda text: shown.show(label, text)
+
+        def compiling() -> None:
+            shown.show(label, "compiling kernels, once on this machine (about half a minute)")
+            if ctx is not None:
+                ctx.meta[COMPILED] = True
+
+        with on_compilation(compiling):
+            yield lambda text: shown.show(label, text)
 
 
 class TrainingBars:
@@ -275,8 +284,13 @@ def write_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
         write_atomically(folder / f"curves.{kind}", render(figure, kind))
 
 
-def print_training(runs: Sequence["TrainingRun"], folder: Path | None) -> None:
-    """Print the last evaluated round of each scheme, and the folder if there is one."""
+def _number(value: float, form: str) -> str:
+    """A number as text; a dash if there is none, as for the error of ideal FedAvg in dB."""
+    return format(value, form) if isfinite(value) else "-"
+
+
+def print_training(runs: Sequence["TrainingRun"], folder: Path | None, status: bool = False) -> None:
+    """Print the last evaluated round of each scheme, the folder, and, if asked, what was not finished."""
     from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
@@ -291,10 +305,10 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path | None) -> None:
             f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0]),
             str(last.round),
             "-" if isnan(last.test_accuracy) else f"{100 * last.test_accuracy:.2f} %",
-            f"{last.test_loss:.4f}",
-            f"{last.predicted_mse:.4g}",
-            f"{last.measured_mse:.4g}",
-            f"{last.measured_sdr_db:.1f}",
+            _number(last.test_loss, ".4g" if last.test_loss >= 1e4 else ".4f"),
+            _number(last.predicted_mse, ".4g"),
+            _number(last.measured_mse, ".4g"),
+            _number(last.measured_sdr_db, ".1f"),
             f"{last.seconds:.0f}",
         )
     screen = console()
@@ -310,6 +324,9 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path | None) -> None:
             "than the others would need more power than they have (docs/learning.md).",
             soft_wrap=True,
         )
+    ended = [f"{run.scheme} {run.status}" for run in runs if run.status != "done"]
+    if ended and status:
+        screen.print(f"\nNot all rounds were run: {', '.join(ended)}.", soft_wrap=True)
     if folder is not None:
         screen.print(f"\nHistory, curves and checkpoints: {folder}", soft_wrap=True)
 
@@ -450,7 +467,7 @@ def print_draws(
             str(counts[t]),
             *([str(bounds[t])] if bounds else []),
             *([verdicts[t]] if verdicts else []),
-            f"{selection.weakest_score:.4g}",
+            f"{selection.weakest_score:.4g}" if counts[t] else "-",
             f"{selection.mse:.4g}" if known else "-",
             f"{selection.sdr_db:.1f} dB" if known else "-",
             f"{selection.seconds:.3g}",
@@ -461,18 +478,23 @@ def print_draws(
 
 
 def _print_summary(screen: Any, selection: "Design | Selection", bounds: Sequence[str]) -> None:
+    from airpass.aircomp import named_score
+
     count = selection.selected_count
-    parts = [f"selected {count} of {selection.scores.size}", *bounds]
-    label = "weakest score" if count else "best score"
-    parts.append(f"{label} {selection.weakest_score:.4g} (threshold 1)")
+    parts, more = [f"selected {count} of {selection.scores.size}", *bounds], []
+    parts.append(f"{named_score(count, selection.weakest_score, '.4g')} (threshold 1)")
     if count and selection.mse_threshold is not None:
-        parts.append(
+        more.append(
             f"MSE {selection.mse:.4g} (limit {selection.mse_threshold:g}), SDR {selection.sdr_db:.1f} dB"
         )
-    parts.append(f"{selection.seconds:.3g} s")
-    if selection.compile_seconds > SHOWN_COMPILE_S:
-        parts.append(f"and {selection.compile_seconds:.2g} s to compile")
-    screen.print(", ".join(parts))
+    more.append(f"{selection.seconds:.3g} s")
+    ctx = click.get_current_context(silent=True)
+    if ctx is not None and ctx.meta.get(COMPILED):
+        more.append(f"and {selection.compile_seconds:.2g} s to compile")
+    if len(more) == 1:  # only the time
+        parts, more = [*parts, *more], []
+    for line in filter(None, (parts, more)):
+        screen.print(", ".join(line), soft_wrap=True)
     if selection.status not in ("done", "converged"):
         screen.print(f"status: {selection.status}")
     screen.print()

@@ -70,7 +70,7 @@ def show(path: Path) -> None:
     elif isinstance(result, Link):
         console().print(repr(result), soft_wrap=True)
     elif isinstance(result, Runs):
-        print_training(result, path if path.is_dir() else None)
+        print_training(result, path if path.is_dir() else None, status=True)
     else:
         draws = document["draws"]
         bounds = [draw["certificate"]["at_most"] for draw in draws if "certificate" in draw]
@@ -83,9 +83,12 @@ def _show_study(study: "StoredStudy") -> None:
     for line in study.about():
         console().print(line, soft_wrap=True, markup=False)
     console().print()
-    for metric, table in study.tables().items():
-        if len(study.tables()) > 1:
-            console().print(f"\n{metric}", markup=False)
+    headings = study.headings()
+    for place, (metric, table) in enumerate(study.tables().items()):
+        if metric in headings:
+            console().print(
+                f"{'' if place == 0 else chr(10)}{headings[metric]}\n", markup=False, soft_wrap=True
+            )
         print_table(table)
     if verdicts := study.verdicts():
         console().print()

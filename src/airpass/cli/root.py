@@ -20,6 +20,10 @@ OTHER_NAMES = {
     "snr_db": "radio.snr_db",
     "seed": "devices.seed",
     "check_set": "set",
+    "server_learning_rate": "server.learning_rate",
+    "server_beta1": "server.beta1",
+    "server_beta2": "server.beta2",
+    "server_tau": "server.tau",
 }
 
 

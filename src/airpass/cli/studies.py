@@ -117,7 +117,7 @@ def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, j
     from airpass.study.api import executor, failures
     from airpass.study.run import run_sweep
     from airpass.study.sweep import load
-    from airpass.study.tables import numbers
+    from airpass.study.tables import heading, numbers
 
     study = load(path)
     target = out or Path("runs") / study.name
@@ -137,11 +137,11 @@ def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, j
     )
     if json_path != "-":
         for metric, table in tables.items():
-            if len(tables) > 1:
-                console().print(f"\n{metric}", markup=False)
+            console().print(f"{heading(metric, study.axis)}\n", markup=False, soft_wrap=True)
             print_table(table)
+            console().print()
         console().print(
-            f"\n{outcome.run} trials run, {outcome.reused} reused, {outcome.seconds:.0f} s; "
+            f"{outcome.run} trials run, {outcome.reused} reused, {outcome.seconds:.0f} s; "
             f"results in {target}",
             soft_wrap=True,
         )
@@ -181,6 +181,7 @@ def report_failures(failed: dict[str, str]) -> None:
 
 def print_table(table: "Table") -> None:
     """Print a study's table."""
+    from rich.markup import escape
     from rich.table import Table as Sheet
 
     heads, cells = table
@@ -188,5 +189,5 @@ def print_table(table: "Table") -> None:
     for position, head in enumerate(heads):
         sheet.add_column(head, justify="left" if position == 0 else "right", no_wrap=position == 0)
     for line in cells:
-        sheet.add_row(*line)
+        sheet.add_row(*(escape(text) for text in line))
     console().print(sheet)

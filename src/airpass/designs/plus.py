@@ -17,6 +17,7 @@ from queue import SimpleQueue
 
 import numpy as np
 
+from airpass.aircomp import named_score
 from airpass.core import checks
 from airpass.core.registry import Report, threads_field
 from airpass.core.threads import processors
@@ -127,7 +128,7 @@ class _Search:
             index, step = self.news.get()
             self.message = (
                 f"chain {index + 1}, {step.phase}: {step.selected_count} selected, "
-                f"weakest {step.weakest_score:.3g}"
+                f"{named_score(step.selected_count, step.weakest_score, '.3g')}"
             )
             if self.live:
                 self.on_step(step)

@@ -1,16 +1,19 @@
 """A design from above: floor, waveguides, antennas and devices, and the scores as bars."""
 
+from typing import Any
+
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import ScaledTranslation
 
 from airpass.aircomp import Link
 from airpass.core.display import BLUE, VERMILLION, display_name
 from airpass.core.types import Real
 from airpass.designs.api import Design
-from airpass.figures.style import RC, new_figure
+from airpass.figures.style import RC, new_figure, typeset
 from airpass.scenario import Receiver
 
 FLOOR_POINTS = 240  # along the longer side; the mean gain is smooth, and the picture interpolates
@@ -19,6 +22,7 @@ ROOM_WIDTH_IN = 7.4  # of the figure's 9 inches
 SCORES_HEIGHT_IN = 2.5
 MOST_BARS = 300  # more bars would be thinner than a pixel, and are drawn as an area
 MOST_LABELS = 24  # more devices are not numbered
+STACK_PT = 16.0  # distance in the picture of waveguides at the same y
 LINEAR_TOP = 20.0  # largest score on a linear axis
 
 
@@ -77,7 +81,7 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     )
     bar = figure.colorbar(image, cax=axes.inset_axes((1.01, 0.0, 0.012, 1.0)))
     bar.ax.set_ylim(peak - span, peak)
-    bar.set_label(f"mean receive gain{f' at z = {z:g} m' if z else ''}, dB")
+    bar.set_label(typeset(f"mean receive gain{f' at z = {z:g} m' if z else ''}, dB"))
     if design.layout is not None:
         _draw_waveguides(axes, receiver, design.layout)
     if design.array is not None:
@@ -87,6 +91,8 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
         (chosen, "o", BLUE, "device, selected"),
         (~chosen, "X", VERMILLION, "device, not selected"),
     ):
+        if not mask.any():
+            continue
         axes.scatter(
             devices.x_m[mask],
             devices.y_m[mask],
@@ -107,7 +113,9 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     error = f", MSE {design.mse:.3g} (limit {limit:g}), SDR {design.sdr_db:.1f} dB" if count else ""
     snr_db = design.scenario.radio.snr_db
     axes.set_title(
-        f"{display_name(design.method.name)}: {count} of {devices.count} devices at {snr_db:g} dB{error}",
+        typeset(
+            f"{display_name(design.method.name)}: {count} of {devices.count} devices at {snr_db:g} dB{error}"
+        ),
         pad=22,
     )
     axes.legend(
@@ -121,23 +129,47 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
 
 
 def _draw_waveguides(axes: Axes, receiver: Receiver, layout: Real) -> None:
-    """Waveguides with their antennas and feeds, and their heights if these differ."""
-    across, heights = receiver.waveguide_y, receiver.heights
-    for length, y, positions in zip(receiver.lengths, across, layout, strict=True):
-        axes.plot([0.0, length], [y, y], color="black", lw=0.8, zorder=2)
-        axes.plot(positions, np.full(positions.size, y), "|", color="black", ms=9, mew=1.8, zorder=3)
-    for y in np.unique(across) if np.ptp(heights) > 0.0 else ():
-        axes.annotate(
-            f"height {', '.join(f'{height:g}' for height in np.unique(heights[across == y]))} m",
-            (0.0, y),
-            xytext=(7, 4),
-            textcoords="offset points",
-            fontsize=7.5,
-            zorder=5,
-            bbox={"boxstyle": "round,pad=0.12", "fc": "white", "ec": "none", "alpha": 0.8},
+    """Waveguides with their antennas and feeds, and their heights if these differ.
+
+    Waveguides above each other, at the same y, are drawn side by side, the highest at the top.
+    """
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    heights, offsets = receiver.heights, _offsets_pt(receiver)
+    for m, (length, y, positions) in enumerate(
+        zip(receiver.lengths, receiver.waveguide_y, layout, strict=True)
+    ):
+        moved = offsets[m]
+        where = axes.transData + ScaledTranslation(0.0, moved / 72.0, figure.dpi_scale_trans)
+        style: Any = {"color": "black", "transform": where}
+        axes.plot([0.0, length], [y, y], lw=0.8, zorder=2, **style)
+        axes.plot(positions, np.full(positions.size, y), "|", ms=9, mew=1.8, zorder=3, **style)
+        axes.plot(
+            receiver.feed_x[m], y, "s", mfc="white", mec="black", ms=5.5, mew=1.2, zorder=3, transform=where
         )
+        if np.ptp(heights) > 0.0:
+            place = f"y = {y:g} m, " if moved else ""
+            axes.annotate(
+                typeset(f"{place}height {heights[m]:g} m"),
+                (0.0, y),
+                xytext=(7, 4 + moved),
+                textcoords="offset points",
+                fontsize=7.5,
+                zorder=5,
+                bbox={"boxstyle": "round,pad=0.12", "fc": "white", "ec": "none", "alpha": 0.8},
+            )
     axes.plot([], [], "|", color="black", ms=9, mew=1.8, label="antenna on its waveguide")
-    axes.plot(receiver.feed_x, across, "s", mfc="white", mec="black", ms=5.5, mew=1.2, zorder=3, label="feed")
+    axes.plot([], [], "s", mfc="white", mec="black", ms=5.5, mew=1.2, label="feed")
+
+
+def _offsets_pt(receiver: Receiver) -> Real:
+    """How far waveguides are moved in the picture, in points, so that those at the same y can be seen."""
+    offsets = np.zeros(receiver.waveguides)
+    for y in np.unique(receiver.waveguide_y):
+        there = np.flatnonzero(receiver.waveguide_y == y)
+        upwards = there[np.argsort(receiver.heights[there], kind="stable")]
+        offsets[upwards] = STACK_PT * (np.arange(there.size) - (there.size - 1) / 2.0)
+    return offsets
 
 
 def _label_devices(axes: Axes, design: Design, points_per_m: float) -> None:

@@ -1,6 +1,5 @@
 """Line charts of a study, with confidence intervals."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import SubFigure
+from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
+from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 from matplotlib.transforms import ScaledTranslation
 
@@ -17,7 +18,7 @@ from airpass.core.display import Look, looks
 from airpass.core.errors import InvalidInput
 from airpass.core.types import Real
 from airpass.figures.chart import INSIDE, WIDTHS_IN, Chart, Limits, Line, Panel
-from airpass.figures.style import FAMILIES, RC, Drawing, new_figure, plot, render
+from airpass.figures.style import FAMILIES, RC, Drawing, new_figure, plot, render, typeset
 
 FEW_DECADES = 40.0  # ratio of the ends of a logarithmic axis below which 2 and 5 have ticks, too
 PANEL_IN = 2.4  # height of a panel
@@ -26,6 +27,8 @@ NOTE_IN = 0.18  # height of the line with the number of trials
 MOST_BANDS = 4  # with more lines in a panel, confidence intervals are bars
 WIDEST_BAND = 0.3  # so are those that on average take more than this part of the height
 REACH = 0.35  # confidence intervals extend the axes by at most this part of the range of the means
+LEGEND_MARGIN_PT = 10.0  # left free beside a legend, on both sides together
+LEAST_POINTS = 2.0  # smallest range of an axis of percentages
 COLUMN_GAP = 1.2  # between columns of a legend, in units of the size of its text
 LINE_PT = 8.0  # distance between labels at the ends of lines
 BAR_PT, BARS_PT = 2.2, 14.0  # largest distance of the bars of two lines, and of all, at a point
@@ -86,16 +89,29 @@ def _styles(chart: Chart) -> dict[str, Look]:
 
 
 def _legend_columns(chart: Chart, block: Sequence[Panel], width: float) -> int:
-    """Number of columns of a legend, from the lengths of its labels."""
+    """Largest number of columns of a legend that fit into the width of the figure."""
     size = mpl.rcParams["legend.fontsize"]
-    labels = [re.sub(r"\\[A-Za-z]+", "x", line.label) for panel in block for line in panel.lines]
-    longest = max((len(label.replace("$", "")) for label in labels), default=1)
-    letter = 0.5 if chart.format.font == "times" else 0.55  # mean width, in units of the size
-    column_pt = size * (RC["legend.handlelength"] + 0.8 + COLUMN_GAP + letter * longest)
-    entries = len({line.key for panel in block for line in panel.lines})
-    most = max(1, int((72.0 * width + COLUMN_GAP * size) / column_pt))
-    rows = -(-entries // most)
-    return max(1, -(-entries // max(1, rows)))  # columns of about the same length
+    font = FontProperties(size=size)
+    texts = {line.key: typeset(line.label) for panel in block for line in panel.lines}
+    ordered = [texts[key] for key in _styles(chart) if key in texts]
+    # An entry: handle, gap and text, as matplotlib sets them.
+    entries = [
+        size * (RC["legend.handlelength"] + mpl.rcParams["legend.handletextpad"])
+        + text_to_path.get_text_width_height_descent(text, font, ismath="$" in text)[0]
+        for text in ordered
+    ]
+    for columns in range(len(entries), 1, -1):
+        rows = -(-len(entries) // columns)
+        if columns > 1 and -(-len(entries) // (columns - 1)) == rows:
+            continue  # as many rows with fewer columns
+        # Columns are filled one after the other; the first ones are longer if the entries do not divide.
+        extra = len(entries) - (len(entries) // columns) * columns
+        lengths = [len(entries) // columns + (place < extra) for place in range(columns)]
+        ends = np.cumsum(lengths)
+        widest = [max(entries[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
+        if sum(widest) + COLUMN_GAP * size * (columns - 1) <= 72.0 * width - LEGEND_MARGIN_PT:
+            return columns
+    return 1
 
 
 def _height(chart: Chart, block: Sequence[Panel], width: float) -> float:
@@ -133,24 +149,25 @@ def _block(
 
 def _name_panel(axes: Axes, chart: Chart, panel: Panel, number: int) -> None:
     """The title of a panel, or in a paper the letter below it."""
-    axes.set(xlabel=panel.xlabel, ylabel=panel.ylabel)
+    axes.set(xlabel=typeset(panel.xlabel), ylabel=typeset(panel.ylabel))
     if chart.format.mode == "screen":
-        axes.set_title(panel.title)
+        axes.set_title(typeset(panel.title))
     elif len(chart.panels) > 1:
-        axes.set_xlabel(f"{panel.xlabel}\n({chr(ord('a') + number % 26)}) {panel.title}".rstrip())
+        letter = chr(ord("a") + number % 26)
+        axes.set_xlabel(typeset(f"{panel.xlabel}\n({letter}) {panel.title}".rstrip()))
 
 
 def _panel(axes: Axes, chart: Chart, panel: Panel, styles: dict[str, Look]) -> dict[str, Line2D]:
     """Draw a panel; its lines by key."""
     if not panel.lines:
-        axes.text(0.5, 0.5, "no rows", ha="center", va="center", color="#555555")
+        axes.text(0.5, 0.5, "no values", ha="center", va="center", color="#555555")
         axes.set(xticks=[], yticks=[])
         return {}
     lines = sorted(panel.lines, key=lambda line: list(styles).index(line.key))
     handles = {}
     for place, line in enumerate(lines):
         spread = (place, len(lines)) if chart.over_rounds else ()
-        handles[line.key] = plot(axes, styles[line.key], line.x, line.value, line.label, *spread)
+        handles[line.key] = plot(axes, styles[line.key], line.x, line.value, typeset(line.label), *spread)
     axes.grid(True)
     axes.set(xscale="log" if "x" in chart.log else "linear", yscale="log" if "y" in chart.log else "linear")
     for name, axis in (("x", axes.xaxis), ("y", axes.yaxis)):
@@ -159,11 +176,14 @@ def _panel(axes: Axes, chart: Chart, panel: Panel, styles: dict[str, Look]) -> d
                 _check_positive(name, panel)
             axis.set_minor_locator(NullLocator())
     if panel.ticks is not None:
-        axes.set_xticks(*panel.ticks)
+        positions, texts = panel.ticks
+        axes.set_xticks(positions, [typeset(text) for text in texts])
     elif chart.over_rounds and "x" not in chart.log:
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 2.5, 5, 10]))
     if chart.over_rounds and "x" not in chart.log:
         axes.set_xlim(left=0)
+    if "y" not in chart.log:  # no ticks at 2.5 and 7.5 devices
+        axes.yaxis.set_major_locator(MaxNLocator(7, steps=[1, 2, 5, 10]))
     axes.set_xlim(*(panel.x_limits or axes.get_xlim()))  # what is drawn from here on does not move them
     axes.set_ylim(*(panel.y_limits or _limits(chart, panel)))
     for name, axis, (low, high) in (("x", axes.xaxis, axes.get_xlim()), ("y", axes.yaxis, axes.get_ylim())):
@@ -220,6 +240,9 @@ def _limits(chart: Chart, panel: Panel) -> Limits:
     most = min(high + REACH * span, max([high, *reached]))
     margin = 0.05 * (most - least or span)
     bottom, top = least - margin, most + margin
+    if panel.percent and top - bottom < LEAST_POINTS:  # differences of an answer or two are not enlarged
+        middle = min(max((bottom + top) / 2.0, LEAST_POINTS / 2.0), 101.0 - LEAST_POINTS / 2.0)
+        return middle - LEAST_POINTS / 2.0, middle + LEAST_POINTS / 2.0
     if low >= 0.0 and bottom < 0.4 * top:
         bottom = 0.0
     return (max(0.0, bottom), min(101.0, top)) if panel.percent else (bottom, top)
@@ -302,7 +325,7 @@ def _label_ends(axes: Axes, styles: dict[str, Look], lines: Sequence[Line]) -> N
     for place in reversed(range(len(ordered))):  # downwards from the top of the axes
         above = heights[place + 1] - gap if place + 1 < len(ordered) else 1.0
         heights[place] = min(heights[place], above)
-    texts = {line.key: line.label for line in lines}
+    texts = {line.key: typeset(line.label) for line in lines}
     for (_, key), height in zip(ordered, heights, strict=True):
         axes.annotate(
             texts[key],

@@ -1,5 +1,6 @@
 """Settings of matplotlib shared by all figures, and saving."""
 
+import re
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,11 @@ FAMILIES: Any = {
     "sans": {"font.family": ["DejaVu Sans"], "mathtext.fontset": "dejavusans"},
     "times": {"font.family": ["STIXGeneral", "DejaVu Sans"], "mathtext.fontset": "stix"},
 }
+
+
+def typeset(text: str) -> str:
+    """Text for a picture: a hyphen before a number becomes a minus sign, as matplotlib has it at ticks."""
+    return re.sub(r"(?<![\w\-])-(?=\.?\d)", "\N{MINUS SIGN}", text)
 
 
 class Drawing(Figure):

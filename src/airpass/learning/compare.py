@@ -20,7 +20,8 @@ from airpass.learning.data import Data
 from airpass.learning.data.partition import FederatedData, Split
 from airpass.learning.history import Runs, TrainingRun
 from airpass.learning.options import DATASET, TrainOptions
-from airpass.learning.training import check_model, federated, prepare, scheme_name, train
+from airpass.learning.rounds import scheme_name
+from airpass.learning.training import check_model, federated, prepare, train
 from airpass.scenario import Scenario
 from airpass.selection.api import Draws, checked_stack, checked_weights, select_draws
 from airpass.selection.base import SelectionMethod
@@ -49,6 +50,7 @@ def compare(
     on_end: OnEnd | None = None,
     split: Split | None = None,
     report: Report = discard,
+    progress: bool | None = None,
 ) -> Runs:
     """Design and train several schemes.
 
@@ -74,11 +76,14 @@ def compare(
         Callback after every scheme, with all runs so far.
     split, report
         As for `prepare`.
+    progress
+        As for `train`.
 
     Returns
     -------
     Runs
-        A list with a run per scheme. If one is interrupted, it is the last.
+        A list with a run per scheme. If one is interrupted, it is the last. After one that
+        diverges, the others follow.
     """
     options = options or TrainOptions()
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
@@ -102,7 +107,14 @@ def compare(
     return _train_each(
         {name: partial(link, scheme) for name, scheme in chosen.items()},
         data,
-        {"seed": seed, "scenario": weighted, "options": options, "workers": workers, "resume": resume},
+        {
+            "seed": seed,
+            "scenario": weighted,
+            "options": options,
+            "workers": workers,
+            "resume": resume,
+            "progress": progress,
+        },
         folder,
         on_start,
         on_round,
@@ -130,6 +142,7 @@ def compare_channels(
     on_end: OnEnd | None = None,
     split: Split | None = None,
     report: Report = discard,
+    progress: bool | None = None,
 ) -> Runs:
     """Train over given channels, with several selection methods.
 
@@ -147,13 +160,15 @@ def compare_channels(
     blocks
         "held": the first draw in all rounds. "per-round": draw (r - 1) mod T in round r = 1, 2, ..., with a
         selection for each.
-    dataset, options, seed, workers, data_dir, folder, resume, on_start, on_round, on_end, split, report
+    dataset, options, seed, workers, data_dir, folder, resume, split, report, progress
+        As for `compare`.
+    on_start, on_round, on_end
         As for `compare`.
 
     Returns
     -------
     Runs
-        A run per scheme. If one is interrupted, it is the last.
+        As for `compare`.
     """
     options = options or TrainOptions()
     stack = checked_stack(channels)
@@ -186,7 +201,14 @@ def compare_channels(
     return _train_each(
         {name: partial(link, method) for name, method in chosen.items()},
         data,
-        {"seed": seed, "weights": phi, "options": options, "workers": workers, "resume": resume},
+        {
+            "seed": seed,
+            "weights": phi,
+            "options": options,
+            "workers": workers,
+            "resume": resume,
+            "progress": progress,
+        },
         folder,
         on_start,
         on_round,
@@ -221,7 +243,7 @@ def _train_each(
         runs.append(run)
         if on_end is not None:
             on_end(runs)
-        if not run.finished:
+        if not run.finished and not run.diverged:
             break
     return runs
 

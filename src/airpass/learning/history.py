@@ -14,16 +14,21 @@ from airpass.scenario import Scenario
 if TYPE_CHECKING:
     from torch import nn
 
+DIVERGED = "diverged"  # beginning of the status of a run that did
+
 
 @dataclass(frozen=True)
 class Record:
-    """One evaluated round. Errors and local loss are means over the rounds since the previous record."""
+    """One evaluated round. Errors and local loss are means over the rounds since the previous record.
+
+    The model is always finite: the rounds of a run end before the one in which it diverges.
+    """
 
     round: int
     test_accuracy: float  # NaN for regression
     test_loss: float
     train_loss: float  # of the global model on samples of all devices, eq. (1)
-    local_loss: float  # of the selected devices during local training; NaN if no device is selected
+    local_loss: float  # of the selected devices during local training; NaN if none is, and in round 0
     selected_count: int  # in this round
     predicted_mse: float  # zero for ideal FedAvg; NaN if no device is selected
     measured_mse: float
@@ -60,7 +65,8 @@ class TrainingRun(Result):
     finished
         Whether all rounds are done.
     status
-        "done", or where the run was interrupted.
+        "done", or "diverged in round 3", or "interrupted in round 3". After divergence, history and model are
+        those of the last round with finite numbers.
     model
         The global model as a network; None if it is not known, as after reading a file.
     """
@@ -83,11 +89,17 @@ class TrainingRun(Result):
         """The link, if it is a design."""
         return self.link if isinstance(self.link, Design) else None
 
+    @property
+    def diverged(self) -> bool:
+        """Whether training ended because the model became infinite or NaN."""
+        return self.status.startswith(DIVERGED)
+
     def __repr__(self) -> str:
         last = self.history[-1]
         accuracy = f"accuracy {100 * last.test_accuracy:.1f} %"
         outcome = f"test loss {last.test_loss:.4g}" if isnan(last.test_accuracy) else accuracy
-        return f"TrainingRun({self.scheme} on {self.dataset}: {last.round} rounds, {outcome})"
+        ended = "" if self.status == "done" else f", {self.status}"
+        return f"TrainingRun({self.scheme} on {self.dataset}: {last.round} rounds, {outcome}{ended})"
 
 
 class Runs(list[TrainingRun], Result):

@@ -26,7 +26,15 @@ from airpass.core.types import Mask, Real, Single
 
 LOCAL = ("sgd", "adam")
 SERVER = ("average", "momentum", "adam")
+# Options of the server's step, with the steps that use them.
+SERVER_OPTIONS = {
+    "learning_rate": SERVER,
+    "beta1": ("momentum", "adam"),
+    "beta2": ("adam",),
+    "tau": ("adam",),
+}
 SERVER_LEARNING_RATES = {"average": 1.0, "momentum": 1.0, "adam": 0.01}
+SERVER_DEFAULTS = {"beta1": 0.9, "beta2": 0.99, "tau": 1e-3}
 ADAM_LEARNING_RATE = 0.001  # default of the devices' Adam, as in PyTorch
 BETAS, EPSILON = (0.9, 0.999), 1e-8  # of the devices' Adam, as in PyTorch
 
@@ -97,23 +105,37 @@ class ServerOptions:
 
     kind: str = "average"  # "average", "momentum" or "adam"
     learning_rate: float | None = None  # eta; None: 1, and 0.01 for adam
-    beta1: float = 0.9  # of momentum and adam
-    beta2: float = 0.99  # of adam
-    tau: float = 1e-3  # of adam
+    beta1: float | None = None  # of momentum and adam; None: 0.9
+    beta2: float | None = None  # of adam; None: 0.99
+    tau: float | None = None  # of adam; None: 0.001
 
     def __post_init__(self) -> None:
         checks.one_of("server", self.kind, SERVER)
-        if self.learning_rate is not None:
-            checks.positive("server learning_rate", self.learning_rate)
-        for name in ("beta1", "beta2"):
-            value = checks.at_least(f"server {name}", getattr(self, name), 0.0)
-            if value >= 1.0:
-                raise InvalidInput(f"server {name} = {value:g}: must be < 1")
-        checks.positive("server tau", self.tau)
+        for name, used_by in SERVER_OPTIONS.items():
+            value = getattr(self, name)
+            if value is None:
+                continue
+            if name in ("beta1", "beta2"):
+                if checks.at_least(f"server.{name}", value, 0.0) >= 1.0:
+                    raise InvalidInput(f"server.{name} = {value:g}: must be < 1")
+            else:
+                checks.positive(f"server.{name}", value)
+            if self.kind not in used_by:
+                steps = " and ".join(used_by)
+                raise InvalidInput(
+                    f"server.{name} = {value:g}: is used by {steps}, but server is {self.kind}"
+                )
 
     def filled(self) -> "ServerOptions":
-        """The options with the default learning rate in place of None."""
-        return replace(self, learning_rate=self.learning_rate or SERVER_LEARNING_RATES[self.kind])
+        """The options with defaults in place of None, where the step uses them."""
+        defaults = {**SERVER_DEFAULTS, "learning_rate": SERVER_LEARNING_RATES[self.kind]}
+        missing = {
+            name: defaults[name]
+            for name, used_by in SERVER_OPTIONS.items()
+            if self.kind in used_by and getattr(self, name) is None
+        }
+        filled: ServerOptions = replace(self, **missing)  # type: ignore[arg-type]
+        return filled
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +159,15 @@ class Server:
     @classmethod
     def start(cls, options: ServerOptions, weights: Mask) -> "Server":
         """The optimiser before the first round."""
-        count = int(weights.sum())
-        rows = {"average": [], "momentum": [0.0], "adam": [0.0, options.tau**2]}[options.kind]
-        return cls(options.filled(), weights, np.repeat(np.array(rows)[:, None], count, axis=1))
+        options = options.filled()
+        rows: list[float] = []
+        if options.kind == "momentum":
+            rows = [0.0]
+        elif options.kind == "adam":
+            assert options.tau is not None
+            rows = [0.0, options.tau**2]
+        moments = np.repeat(np.array(rows)[:, None], int(weights.sum()), axis=1)
+        return cls(options, weights, moments)
 
     def step(self, state: Single, change: Single) -> tuple[Single, "Server"]:
         """Apply a mean update.
@@ -164,9 +192,13 @@ class Server:
         update = change[self.weights].astype(np.float64)
         moments = self.moments
         if options.kind == "momentum":
+            assert options.beta1 is not None
             moments = options.beta1 * moments + update
             update = moments[0]
         elif options.kind == "adam":
+            assert options.beta1 is not None
+            assert options.beta2 is not None
+            assert options.tau is not None
             mean = options.beta1 * moments[0] + (1.0 - options.beta1) * update
             square = options.beta2 * moments[1] + (1.0 - options.beta2) * update**2
             moments = np.stack([mean, square])

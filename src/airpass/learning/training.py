@@ -4,53 +4,33 @@ Random numbers are keyed on seed, round and device. So all schemes of a comparis
 partition, initial weights, mini-batches and noise, and an interrupted run resumes to the same numbers.
 """
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
-from functools import partial
-from math import nan
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
-from torch import nn
 
-from airpass.aircomp import Link, sdr_db
+from airpass.aircomp import Link
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
-from airpass.core.randomness import Purpose, stream
-from airpass.core.registry import Report, discard, result_options
-from airpass.core.threads import one_blas_thread, processors
-from airpass.core.types import Real, Single
-from airpass.core.version import __version__
-from airpass.designs.api import Design, design
-from airpass.kernels.clock import now
-from airpass.learning import FEDAVG, losses, models
-from airpass.learning.aggregation import over_the_air, weighted_mean
-from airpass.learning.checkpoint import Saved, restore, save
+from airpass.core.registry import Report, discard
+from airpass.core.threads import processors
+from airpass.designs.api import Design
+from airpass.learning import losses
 from airpass.learning.client import (
-    FlatModel,
-    LocalWork,
-    Trainer,
     computing_device,
-    evaluation_set,
-    inputs,
-    targets,
 )
 from airpass.learning.data import Data, data_source
 from airpass.learning.data.base import Dataset
-from airpass.learning.data.partition import FederatedData, Samples, Split, checked_split, partition
-from airpass.learning.history import Record, TrainingRun
-from airpass.learning.losses import Objective
-from airpass.learning.optimisers import Server
+from airpass.learning.data.partition import FederatedData, Split, checked_split, partition
+from airpass.learning.history import TrainingRun
 from airpass.learning.options import DATASET, TrainOptions
-from airpass.learning.pool import Pool, check_picklable
+from airpass.learning.pool import check_picklable
+from airpass.learning.progress import RoundLine
+from airpass.learning.rounds import OnRound, Rounds, build_model, check_fit, scheme_name
 from airpass.scenario import Scenario
 from airpass.selection.api import Draws, checked_weights
-
-OnRound = Callable[[int, Mapping[str, float]], None]
 
 
 def prepare(
@@ -133,6 +113,7 @@ def train(
     name: str | None = None,
     split: Split | None = None,
     report: Report = discard,
+    progress: bool | None = None,
 ) -> TrainingRun:
     """Train a model by federated learning over a link.
 
@@ -171,11 +152,15 @@ def train(
         Name of the scheme in the result. Default: that of the method that found the link.
     split, report
         As for `prepare`.
+    progress
+        Whether to show the last round in a line on standard error. Default: on a terminal and in a notebook,
+        unless `on_round` is given.
 
     Returns
     -------
     TrainingRun
-        History and global model. After Ctrl-C, those of the rounds so far.
+        History and global model. After Ctrl-C, those of the rounds so far. If a loss, an update or the model
+        is not finite in a round, training ends with the model of the round before, and `diverged` is true.
     """
     options = options or TrainOptions()
     if rounds is not None:
@@ -203,12 +188,16 @@ def train(
         phi = scenario.weights
     else:
         raise InvalidInput("scenario is missing: ideal FedAvg needs its weights, or weights")
+    if progress is None and on_round is not None:
+        progress = False
+    shown = RoundLine(progress, name or scheme_name(links[0] if links else None), options.rounds)
     if isinstance(dataset, FederatedData):
         if split is not None:
             raise InvalidInput("split: the data are split already; give it to prepare")
         dataset = replace(dataset, dataset=_with_targets(dataset.dataset, options))
     else:
-        dataset = federated(dataset, phi.size, options, seed, data_dir, split, report)
+        told = shown.message if shown.shown and report is discard else report
+        dataset = federated(dataset, phi.size, options, seed, data_dir, split, told)
     if len(dataset.samples) != phi.size:
         raise InvalidInput(f"dataset: is split among {len(dataset.samples)} devices; the link has {phi.size}")
     if workers is None:  # one process per GPU
@@ -218,11 +207,21 @@ def train(
         check_picklable("model", options.model)
         check_picklable("loss", options.loss)
     ideal = None if weights is None else phi
-    run = _Run(links, scenario, ideal, dataset, options, seed, checkpoint, name)
+    run = Rounds(links, scenario, ideal, dataset, options, seed, checkpoint, name)
     if resume:
         run.restore()
     if not run.done:
-        run.go(workers, on_round or (lambda number, values: None))
+
+        def after_round(number: int, values: Mapping[str, float]) -> None:
+            shown.show(number, values)
+            if on_round is not None:
+                on_round(number, values)
+
+        shown.message("starting")
+        try:
+            run.go(workers, after_round)
+        finally:
+            shown.close()
     return run.result()
 
 
@@ -243,50 +242,6 @@ def _blocks(link: Link | Sequence[Link] | None) -> Sequence[Link]:
     return links
 
 
-def make_trainer(dataset: Dataset, samples: Samples, options: TrainOptions, seed: int) -> Trainer:
-    """A trainer for `Pool`.
-
-    Parameters
-    ----------
-    dataset
-        The data set; for worker processes, in shared memory.
-    samples
-        Indices of training samples, per device.
-    options
-        Options of training, filled with the defaults of the data set.
-    seed
-        Seed of initial weights, mini-batches and evaluation set.
-
-    Returns
-    -------
-    Trainer
-        Trains and evaluates the model.
-    """
-    assert options.batch is not None
-    assert options.learning_rate is not None
-    work = LocalWork(
-        options.local_steps,
-        options.epochs,
-        options.batch,
-        options.learning_rate,
-        options.optimiser,
-        options.momentum,
-    )
-    chosen = evaluation_set(dataset, samples, options.test_images, options.probe_images, seed)
-    model, objective = _model(dataset, options, seed), _objective(dataset, options)
-    return Trainer(dataset, samples, model, work, chosen, seed, objective)
-
-
-def _model(data: Dataset, options: TrainOptions, seed: int) -> nn.Module:
-    assert options.model is not None
-    torch_seed = int(stream(seed, Purpose.INITIAL_WEIGHTS).integers(2**63))
-    return models.build(options.model, data.sample_shape, data.outputs, torch_seed)
-
-
-def _objective(data: Dataset, options: TrainOptions) -> Objective:
-    return Objective.of(options.loss or losses.default_loss(data.task), data.task)
-
-
 def check_model(data: FederatedData, options: TrainOptions, seed: int) -> None:
     """Refuse a model or a loss that does not fit the data.
 
@@ -301,283 +256,4 @@ def check_model(data: FederatedData, options: TrainOptions, seed: int) -> None:
     """
     fitting = replace(data, dataset=_with_targets(data.dataset, options))
     options = options.filled(data.source, fitting.dataset)
-    _check_fit(_model(fitting.dataset, options, seed), fitting, options)
-
-
-def _check_fit(model: nn.Module, data: FederatedData, options: TrainOptions) -> None:
-    """Try the model on two samples."""
-    few = np.concatenate(data.samples)[:2]
-    here = torch.device("cpu")
-    losses.check_fit(
-        model,
-        models.described(options.model),
-        data.dataset,
-        _objective(data.dataset, options),
-        inputs(data.dataset.x_train[few], data.dataset, here)[:],
-        targets(data.dataset.y_train[few], data.dataset.task, here),
-    )
-
-
-class _Run:
-    """The rounds and their state."""
-
-    def __init__(
-        self,
-        links: Sequence[Link],
-        scenario: Scenario | None,
-        ideal: Real | None,
-        data: FederatedData,
-        options: TrainOptions,
-        seed: int,
-        checkpoint: Path | None,
-        name: str | None,
-    ) -> None:
-        self.links = links  # of consecutive rounds; none for ideal FedAvg
-        self.link = links[0] if links else None  # of the current round
-        self.scenario = scenario
-        self.ideal = ideal  # weights of ideal FedAvg; None: those of the scenario
-        self.data = data
-        self.options = options
-        self.seed = seed
-        self.checkpoint = checkpoint
-        self.evaluation = evaluation_set(
-            data.dataset, data.samples, options.test_images, options.probe_images, seed
-        )
-        self.flat = FlatModel(_model(data.dataset, options, seed))
-        self.state = self.flat.read()
-        self.server = Server.start(options.server, self.flat.weights)
-        _check_fit(self.flat.model, data, options)
-        self.round = 0
-        self.history: list[Record] = []
-        # Per round since the last record: loss, predicted and measured error, signal power, largest power.
-        self.since: list[tuple[float, float, float, float, float]] = []
-        self.seconds = 0.0
-        self.period = 0  # number of the draw of devices
-        self.status = "done"
-        # A run can only be resumed with the same values.
-        self.config = {
-            **options.to_dict(),
-            "seed": seed,
-            "scheme": name or scheme_name(self.link),
-            "dataset": data.source.name,
-            "data_sha256": data.digest,
-            "model_sha256": _start_digest(options.model, self.state),
-            "scenario_sha256": "" if scenario is None else _digest(scenario.to_dict()),
-            "design_sha256": blocks_digest(links),
-        }
-        if ideal is not None:
-            self.config["weights_sha256"] = _digest({"weights": ideal.tolist()})
-
-    @property
-    def done(self) -> bool:
-        return self.round >= self.options.rounds
-
-    @property
-    def devices(self) -> int:
-        return len(self.data.samples)
-
-    @property
-    def weights(self) -> Real:
-        if self.link is not None:
-            return self.link.weights
-        if self.ideal is not None:
-            return self.ideal
-        assert self.scenario is not None
-        return self.scenario.weights
-
-    @property
-    def _selected_count(self) -> int:
-        """Number of devices that take part in the current round."""
-        return self.devices if self.link is None else self.link.selected_count
-
-    def go(self, workers: int, on_round: OnRound) -> None:
-        data = self.data.dataset if workers == 1 else self.data.dataset.in_shared_memory()
-        make = partial(make_trainer, data, self.data.samples, self.options, self.seed)
-        with Pool(make, workers, self.devices, self.state.size) as pool:
-            began = now() - self.seconds
-            if self.round == 0 and not self.history:
-                self._evaluate(pool)
-            try:
-                while not self.done:
-                    self._next_block()
-                    self._redraw()
-                    self._round(pool)
-                    self.seconds = now() - began
-                    if self.round % self.options.evaluate_every == 0 or self.done:
-                        self._evaluate(pool)
-                        self.seconds = now() - began
-                        self._save()
-                    on_round(self.round, self._latest())
-            except KeyboardInterrupt:
-                # The current round is lost; the last checkpoint remains.
-                self.status = f"interrupted in round {self.round + 1}"
-
-    def _round(self, pool: Pool) -> None:
-        link = self.link
-        chosen = np.full(self.devices, True) if link is None else link.selected
-        self.round += 1
-        if not chosen.any():  # the global model does not change
-            self.since.append((nan, nan, nan, nan, nan))
-            return
-        updates, losses = pool.updates(self.state, self.round, np.flatnonzero(chosen).tolist())
-        weights = self.weights[chosen]
-        with one_blas_thread():  # idle BLAS threads would spin and slow the workers down
-            if link is None:
-                change, predicted, measured, largest = weighted_mean(updates, weights), 0.0, 0.0, nan
-            else:
-                sent = over_the_air(
-                    updates,
-                    self.flat.sizes,
-                    link,
-                    self.options.link,
-                    stream(self.seed, Purpose.NOISE, self.round),
-                    stream(self.seed, Purpose.CHANNEL_ERROR, self.round),
-                )
-                change, predicted, measured = sent.update, sent.predicted_mse, sent.measured_mse
-                largest = float(sent.power.max())
-        self.state, self.server = self.server.step(self.state, change)
-        loss, signal = float(weights @ losses / weights.sum()), float(np.sum(weights**2))
-        self.since.append((loss, predicted, measured, signal, largest))
-
-    def _next_block(self) -> None:
-        """Take the link of the next round, if links change from round to round."""
-        if len(self.links) > 1:
-            self.link = self.links[self.round % len(self.links)]
-
-    def _redraw(self) -> None:
-        """Draw new devices if it is time, and repeat the design from the last layout."""
-        every = self.options.redraw_every
-        period = 0 if every is None else self.round // every
-        if period == self.period:
-            return
-        self.period = period
-        assert self.scenario is not None
-        old = self.scenario.devices
-        assert old.drawn_from is not None
-        fresh = replace(old.drawn_from, seed=self.seed).draw(period)
-        self.scenario = replace(self.scenario, devices=replace(fresh, samples=old.samples))
-        before = self.link
-        if isinstance(before, Design):
-            self.link = design(self.scenario, before.method, seed=self.seed, start_layout=before.layout)
-
-    def _evaluate(self, pool: Pool) -> None:
-        results = pool.evaluate(self.state, self.evaluation.chunks)
-        first = self.evaluation.test_chunks
-        tests, probes = results[:first], results[first:]
-        test_count, probe_count = self.evaluation.tests.size, self.evaluation.probe.size
-        rows = np.array(self.since or [(nan, nan, nan, nan, nan)])
-        known = ~np.isnan(rows[:, 0])
-        means = rows[known].mean(axis=0) if known.any() else np.full(5, nan)
-        local, predicted, measured, signal, _ = (float(value) for value in means)
-        self.history.append(
-            Record(
-                round=self.round,
-                test_accuracy=sum(right for right, _ in tests) / test_count,
-                test_loss=sum(loss for _, loss in tests) / test_count,
-                train_loss=sum(loss for _, loss in probes) / probe_count,
-                local_loss=local,
-                selected_count=self._selected_count,
-                predicted_mse=predicted,
-                measured_mse=measured,
-                predicted_sdr_db=sdr_db(signal, predicted),
-                measured_sdr_db=sdr_db(signal, measured),
-                largest_power=float(rows[known, 4].max()) if known.any() else nan,
-                seconds=self.seconds,
-            )
-        )
-        self.since = []
-
-    def _latest(self) -> dict[str, float]:
-        last = self.history[-1]
-        train_loss, measured = last.local_loss, last.measured_mse
-        if self.since:
-            train_loss, _, measured, _, _ = self.since[-1]
-        return {
-            "accuracy": last.test_accuracy,
-            "loss": train_loss,
-            "selected": self._selected_count,
-            "mse": measured,
-        }
-
-    def _save(self) -> None:
-        if self.checkpoint is not None:
-            rows = [asdict(record) for record in self.history]
-            moments = self.server.moments
-            save(self.checkpoint, Saved(self.config, self.round, self.seconds, rows, self.state, moments))
-
-    def restore(self) -> None:
-        """Continue from the checkpoint, if it exists."""
-        if self.checkpoint is None or not self.checkpoint.exists():
-            return
-        saved = restore(self.checkpoint, self.config, self.state.size, self.server.moments.shape)
-        self.state = saved.state
-        self.server = replace(self.server, moments=saved.moments)
-        self.seconds = saved.seconds
-        self.history = [Record(**record) for record in saved.history]
-        if self.options.redraw_every is not None:
-            # A design depends on the layout of the one before: repeat all draws.
-            for start in range(0, saved.round, self.options.redraw_every):
-                self.round = start
-                self._redraw()
-        if saved.round:
-            self.round = saved.round - 1
-            self._next_block()  # the link of the last round
-        self.round = saved.round
-
-    def result(self) -> TrainingRun:
-        self.flat.write(self.state)
-        return TrainingRun(
-            scheme=str(self.config["scheme"]),
-            dataset=self.data.source.name,
-            devices=self.devices,
-            scenario=self.scenario,
-            link=self.link,
-            config=self.config | {"version": __version__},
-            parameters=int(self.state.size),
-            history=tuple(self.history),
-            state=self.state,
-            finished=self.done,
-            status=self.status,
-            model=self.flat.model.eval(),
-        )
-
-
-def _digest(data: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
-
-
-def _start_digest(model: Any, state: Single) -> str:
-    """Fingerprint of the initial weights of a user's model, whose name does not say what it is."""
-    return "" if isinstance(model, str) and model in models.MODELS else hashlib.sha256(state.data).hexdigest()
-
-
-def scheme_name(link: Link | None) -> str:
-    """Name of the method that found a link; "fedavg" for None, "link" if there is no method."""
-    return FEDAVG if link is None else str(getattr(getattr(link, "method", None), "name", "link"))
-
-
-def blocks_digest(links: Sequence[Link]) -> str:
-    """Fingerprint of the links of consecutive rounds; "" for none. Draws need not all be selected for it."""
-    if not links:
-        return ""
-    if len(links) == 1:
-        return link_digest(links[0])
-    if isinstance(links, Draws):
-        drawn = hashlib.sha256(links.channels.tobytes()).hexdigest()
-        return _digest({"first": link_digest(links[0]), "channels": [len(links), drawn]})
-    return _digest({"links": [link_digest(link) for link in links]})
-
-
-def link_digest(link: Link) -> str:
-    """Fingerprint of everything in a link that training depends on. Numbers of threads do not count."""
-    method = getattr(link, "method", None)
-    return _digest(
-        {
-            "selected": link.selected.tolist(),
-            "channels": [link.channels.real.tolist(), link.channels.imag.tolist()],
-            "beam": [link.beam.real.tolist(), link.beam.imag.tolist()],
-            "weights": link.weights.tolist(),
-            "powers": [link.power, link.noise_power],
-            "options": {} if method is None else result_options(method),
-        }
-    )
+    check_fit(build_model(fitting.dataset, options, seed), fitting, options)

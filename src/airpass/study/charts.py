@@ -1,9 +1,9 @@
 """Charts of a study's rows, as plain data for `airpass.figures.study`."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan
+from math import isfinite, isnan
 from typing import NamedTuple
 
 from airpass.core.display import display_name
@@ -44,10 +44,18 @@ METRICS = {
     "seconds": Shown("time, s", most=False),
 }
 
+ERRORS = ("mse", "predicted_mse", "measured_mse")  # zero for ideal FedAvg
+
 
 def shown(metric: str) -> Shown:
     """How a metric is shown. Metrics that are not in `METRICS` are named by their key."""
     return METRICS.get(metric) or Shown(metric.replace("_", " "))
+
+
+def has_values(metric: str, means: Iterable[Mean]) -> bool:
+    """Whether a scheme has a metric. Ideal FedAvg has no error: zero, which is infinite in dB."""
+    known = [one.value for one in means if isfinite(one.value)]
+    return any(value != 0.0 for value in known) if metric in ERRORS else bool(known)
 
 
 def shown_metric(rows: Sequence[Row]) -> str:
@@ -102,7 +110,8 @@ def rounds_chart(
         panel, key, label = (
             (point, scheme, plain(display_name(scheme))) if labels is None else (scheme, point, labels[point])
         )
-        found[panel].append(line(key, label, list(rounds), list(rounds.values()), look.scale))
+        if has_values(metric, rounds.values()):
+            found[panel].append(line(key, label, list(rounds), list(rounds.values()), look.scale))
     return Chart(
         panels=[
             Panel(panels[key], ROUND, lines, ylabel=look.label, percent=metric == "test_accuracy")
@@ -132,13 +141,14 @@ def axis_panel(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Pan
     for scheme, found in means_by_point(rows, metric).items():
         known = sorted(found, key=lambda point: place[point])
         x, means = [place[point] for point in known], [found[point] for point in known]
-        lines.append(line(scheme, plain(display_name(scheme)), x, means, look.scale))
+        if has_values(metric, means):
+            lines.append(line(scheme, plain(display_name(scheme)), x, means, look.scale))
     at = sorted(set(place.values()))
     ticks: tuple[list[float], list[str]] | None = None
     if not numeric:
         ticks = ([float(i) for i in range(len(points))], [plain(point) for point in points])
     elif _well_apart(at):
-        ticks = (at, [f"{value:g}".replace("-", "\N{MINUS SIGN}") for value in at])
+        ticks = (at, [f"{value:g}" for value in at])
     return Panel(title, xlabel, lines, ticks, look.label, percent=metric == "test_accuracy")
 
 

@@ -134,7 +134,7 @@ def _row(run: TrainingRun, link: Design | None) -> Row:
     return Row(
         scheme=run.scheme,
         selected=f"{last.selected_count} of {run.devices}",
-        weakest_score=f"{link.weakest_score:.3f}" if link is not None else "-",
+        weakest_score=f"{link.weakest_score:.3f}" if link is not None and served else "-",
         mse=f"{last.measured_mse:.4f}" if served else "-",
         accuracy=f"{100 * last.test_accuracy:.1f} %",
         what=SCHEMES[run.scheme],

@@ -20,6 +20,8 @@ order = ["airpass-plus"]                  # schemes in legends and tables; other
 airpass-plus = "proposed, $N = 5$"
 """
 
+import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -29,6 +31,11 @@ from airpass.core.errors import InvalidInput
 from airpass.figures.chart import FONTS, LEGENDS, LOGS, MODES, WIDTHS_IN, Format, Limits
 
 OVERS = ("axis", "rounds")
+# Other commands of formulas than Greek letters, for tables; those that are not here are shown by name.
+SYMBOLS = {
+    "times": "\N{MULTIPLICATION SIGN}", "cdot": "·", "pm": "±", "leq": "≤", "le": "≤", "geq": "≥", "ge": "≥",
+    "infty": "∞", "approx": "≈", "rightarrow": "→", "to": "→", "sqrt": "√",
+}  # fmt: skip
 SMALLEST_IN, LARGEST_IN = 1.0, 30.0
 
 
@@ -66,9 +73,35 @@ class FigureTable:
                 raise InvalidInput(f"figure.{where}: no scheme {name!r}; schemes here: {', '.join(schemes)}")
         return self
 
+    @property
+    def plain_labels(self) -> dict[str, str]:
+        """Labels for tables: formulas as plain text."""
+        return {scheme: as_text(label) for scheme, label in self.labels.items()}
+
     def in_order(self, schemes: Sequence[str]) -> list[str]:
         """Schemes in the order of legends and tables."""
         return [*self.order, *(name for name in schemes if name not in self.order)]
+
+
+def as_text(label: str) -> str:
+    """A label without the marks of formulas: `$\\alpha_k = 0.5$` becomes α_k = 0.5."""
+
+    def formula(found: re.Match[str]) -> str:
+        text = re.sub(r"\\(?:math|text|operatorname)[a-z]*", "", found[1])
+        text = re.sub(r"\\([A-Za-z]+)", lambda name: _symbol(name[1]), text)
+        return re.sub(r"\\[,;:! ]|~", " ", text).replace("{", "").replace("}", "")
+
+    return re.sub(r"\$([^$]*)\$", formula, label.replace(r"\$", "\0")).replace("\0", "$")
+
+
+def _symbol(name: str) -> str:
+    """The character of a command."""
+    letter = name.removeprefix("var").replace("ambda", "amda")
+    size = "SMALL" if letter.islower() else "CAPITAL"
+    try:
+        return SYMBOLS.get(name) or unicodedata.lookup(f"GREEK {size} LETTER {letter}")
+    except KeyError:
+        return name
 
 
 def read(given: Any, schemes: Sequence[str] | None = None) -> FigureTable:

@@ -55,7 +55,11 @@ def redraw(rows_path: str | Path, config: str | Path | Mapping[str, Any] | None 
 def sweep_tables(study: sweep.Sweep, rows: Sequence[Row]) -> dict[str, Table]:
     """The tables of a sweep, per metric that it shows."""
     order = study.figure.in_order(study.shape.schemes)
-    return {metric: by_point(rows, metric, order=order) for metric in sweep_metrics(rows, study.figure)}
+    labels = study.figure.plain_labels
+    return {
+        metric: by_point(rows, metric, order=order, labels=labels)
+        for metric in sweep_metrics(rows, study.figure)
+    }
 
 
 def _rows(path: Path) -> tuple[Path, list[Row]]:

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import tomli_w
 
-from airpass.core.fields import named, with_unit
 from airpass.core.files import write_atomically
-from airpass.study.charts import WIDE_IN, shown, sweep_chart
+from airpass.study.charts import WIDE_IN, sweep_chart
 from airpass.study.claims import Rows, judge
 from airpass.study.paper import figures as all_figures
 from airpass.study.paper.base import PaperFigure
@@ -18,7 +17,7 @@ from airpass.study.report import Section, render_page, report
 from airpass.study.runner import Executor, Outcome, run_trials
 from airpass.study.store import Store
 from airpass.study.sweep import Sweep
-from airpass.study.tables import Table, best
+from airpass.study.tables import Table, best, heading
 from airpass.study.trial import Row, Trial
 
 OnDone = Callable[[Trial], None]
@@ -189,23 +188,17 @@ def run_sweep(
             )
         ]
         sections += [
-            Section(name=metric, title=_heading(metric, sweep.axis), picture=None, table=table)
+            Section(name=metric, title=heading(metric, sweep.axis), picture=None, table=table)
             for metric, table in tables.items()
         ]
         page = out / "report.html"
         content = render_page(
             "sweep.html",
             title=title,
-            summary=[best(rows, metric, sweep.axis) for metric in tables],
+            summary=[best(rows, metric, sweep.axis, sweep.figure.plain_labels) for metric in tables],
             failed=made["failed"],
             sections=[section.linked(page) for section in sections],
             command=command,
         )
         write_atomically(page, content)
     return outcome, tables, rows
-
-
-def _heading(metric: str, axis: str) -> str:
-    """Heading of a table of a sweep."""
-    label = shown(metric).label
-    return label[0].upper() + label[1:] + (f", by {with_unit(*named(axis))}" if axis else "")

@@ -15,7 +15,7 @@ from airpass.study.paper.base import SCALES, PaperFigure
 from airpass.study.provenance import machine
 from airpass.study.replot import STUDY, redraw, sweep_tables
 from airpass.study.store import MERGED, Store, decode
-from airpass.study.tables import Table, by_point
+from airpass.study.tables import Table, by_point, heading
 from airpass.study.trial import Row
 from airpass.study.verdicts import Verdict
 
@@ -64,6 +64,17 @@ class StoredStudy:
             return sweep_tables(sweep.load(study), self.rows)
         metric = shown_metric(self.rows)
         return {metric: by_point(self.rows, metric)}
+
+    def headings(self) -> dict[str, str]:
+        """Headings of `tables`; none for a figure of the paper, which has one table."""
+        if self.figure is not None:
+            return {}
+        return {metric: heading(metric, self._axis) for metric in self.tables()}
+
+    @property
+    def _axis(self) -> str:
+        study = (self.path if self.path.is_dir() else self.path.parent) / STUDY
+        return sweep.load(study).axis if study.is_file() else ""
 
     def plot(self, path: str | Path | None = None, config: Mapping[str, Any] | None = None) -> Any:
         """Draw the study.

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from airpass.core.display import display_name, looks
-from airpass.core.fields import named
-from airpass.study.charts import shown
+from airpass.core.fields import named, with_unit
+from airpass.study.charts import has_values, shown
 from airpass.study.summary import Mean, means_by_point
 from airpass.study.trial import Row
 
@@ -16,10 +16,16 @@ Table = tuple[list[str], list[list[str]]]  # headings, and cells as text
 
 def cell(mean: Mean | None, scale: float = 1.0, digits: int = 1) -> str:
     """A mean as text."""
-    if mean is None or mean.count == 0:
+    if mean is None or not np.isfinite(mean.value):
         return "-"
     text = f"{scale * mean.value:.{digits}f}"
     return text if np.isnan(mean.half_width) else f"{text} ± {scale * mean.half_width:.{digits}f}"
+
+
+def heading(metric: str, axis: str) -> str:
+    """Heading of a table of a sweep."""
+    label = shown(metric).label
+    return label[0].upper() + label[1:] + (f", by {with_unit(*named(axis))}" if axis else "")
 
 
 def by_point(
@@ -27,6 +33,7 @@ def by_point(
     metric: str,
     titles: Mapping[str, str] | None = None,
     order: Sequence[str] | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> Table:
     """A table with a line per scheme and a column per point of the axis.
 
@@ -40,11 +47,13 @@ def by_point(
         Headings by point, in the order of the columns; None for the points as rows name them.
     order
         Schemes in the order of the lines; None for the order of legends.
+    labels
+        Names of schemes in the first column; others are those of the rows.
 
     Returns
     -------
     Table
-        Headings and cells. The first column has the schemes as rows name them.
+        Headings and cells. A scheme without the metric, such as the error of ideal FedAvg, has dashes.
     """
     means = means_by_point(rows, metric)
     look = shown(metric)
@@ -52,10 +61,11 @@ def by_point(
     named = {point: title for point, title in (titles or {}).items() if point in found}
     columns = named | {point: point for point in found if point not in named}
     heads = ["scheme", *(title or metric.replace("_", " ") for title in columns.values())]
-    cells = [
-        [scheme, *(cell(means[scheme].get(point), look.scale, look.digits) for point in columns)]
-        for scheme in (looks(means) if order is None else [name for name in order if name in means])
-    ]
+    cells = []
+    for scheme in looks(means) if order is None else [name for name in order if name in means]:
+        found_here = means[scheme] if has_values(metric, means[scheme].values()) else {}
+        values = [cell(found_here.get(point), look.scale, look.digits) for point in columns]
+        cells.append([(labels or {}).get(scheme, scheme), *values])
     return heads, cells
 
 
@@ -97,9 +107,14 @@ def numbers(rows: Sequence[Row], metrics: Sequence[str], order: Sequence[str]) -
     return found
 
 
-def best(rows: Sequence[Row], metric: str, axis: str) -> str:
-    """Which scheme is best at which point of the axis, in a sentence."""
-    look, means = shown(metric), means_by_point(rows, metric)
+def best(rows: Sequence[Row], metric: str, axis: str, labels: Mapping[str, str] | None = None) -> str:
+    """Which scheme is best at which point of the axis, in a sentence; `labels` are names of schemes."""
+    look = shown(metric)
+    means = {
+        scheme: found
+        for scheme, found in means_by_point(rows, metric).items()
+        if has_values(metric, found.values())
+    }
     winners: dict[str, list[str]] = {}
     values: list[float] = []
     points = list(dict.fromkeys(row.x_label for row in rows))
@@ -109,7 +124,9 @@ def best(rows: Sequence[Row], metric: str, axis: str) -> str:
         if finite:
             top = (max if look.most else min)(finite.values())
             values.append(look.scale * top)
-            names = [display_name(name) for name, value in finite.items() if value == top]
+            names = [
+                (labels or {}).get(name, display_name(name)) for name, value in finite.items() if value == top
+            ]
             winners.setdefault(" and ".join(names), []).append(point)
     if not winners:
         return f"No trial has a value of: {look.label}."

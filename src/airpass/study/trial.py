@@ -9,11 +9,13 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
+from math import nan
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
 from airpass import __version__
+from airpass.aircomp import Link
 from airpass.core.arrays import read_array
 from airpass.core.errors import InvalidInput
 from airpass.core.references import is_reference, referenced_file
@@ -273,9 +275,16 @@ def _selection_rows(trial: Trial, scenario: Scenario) -> list[Row]:
         for _ in range(1 + trial.repeats)  # the first may compile
     ]
     counts = {f"work_{name}": float(count) for name, count in sorted(results[0].work.items())}
-    values = {name: float(getattr(results[0], name)) for name in metrics} | counts
+    values = {name: _value(results[0], name) for name in metrics} | counts
     rows = [trial.row(name, value) for name, value in values.items()]
     return [*rows, trial.row(SECONDS, median(result.seconds for result in results[1:]))]
+
+
+def _value(link: Link, metric: str) -> float:
+    """A metric of a link; NaN for the weakest score if no device is selected."""
+    if metric == "weakest_score" and not link.selected_count:
+        return nan
+    return float(getattr(link, metric))
 
 
 def _design(trial: Trial, scenario: Scenario) -> Design:
@@ -284,7 +293,7 @@ def _design(trial: Trial, scenario: Scenario) -> Design:
 
 
 def _rows_of(trial: Trial, result: Design) -> list[Row]:
-    return [trial.row(name, float(getattr(result, name))) for name in DESIGN_METRICS]
+    return [trial.row(name, _value(result, name)) for name in DESIGN_METRICS]
 
 
 def _design_rows(trial: Trial, scenario: Scenario) -> list[Row]:
@@ -300,8 +309,10 @@ def _training_rows(trial: Trial, scenario: Scenario) -> list[Row]:
     dataset, options, data_dir = training_options(trial.training)
     weighted, data = prepare(scenario, dataset, options, trial.seed, data_dir)
     link = None if trial.method.get("method") == FEDAVG else _design(trial, weighted)
-    done = train(link, data, seed=trial.seed, scenario=weighted, options=options, workers=1)
+    done = train(link, data, seed=trial.seed, scenario=weighted, options=options, workers=1, progress=False)
     if not done.finished:
+        if done.diverged:
+            raise InvalidInput(f"training {done.status}; try a smaller learning_rate")
         raise RuntimeError(f"training was {done.status}")
     # The number of selected devices is recorded for every round.
     rows = [] if link is None else _rows_of(trial, link)[1:]

@@ -1,15 +1,10 @@
-"""Results as JSON documents, written and read; docs/formats.md describes them.
-
-Python writes floating-point numbers with as many digits as are needed to read the same number again, so a
-result that is read has the bits of the one that was written. A design does not store its channels, as they
-follow from scenario and antennas; its scores are checked when it is read.
-"""
+"""Results from JSON."""
 
 import json
 import math
-from base64 import b64decode, b64encode
+from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,244 +22,16 @@ from airpass.designs.api import Design
 from airpass.designs.base import RecordedDesign, Step
 from airpass.designs.bounds import LayoutCertificate
 from airpass.designs.tolerance import Outcome, Tolerance
+from airpass.documents.common import FORMAT_VERSION, channels_of
 from airpass.learning.history import Record, Runs, TrainingRun
 from airpass.scenario import DeviceDraw, Scenario
 from airpass.selection.api import Selection, checked_channels, checked_weights
 from airpass.selection.base import RecordedSelection
-from airpass.selection.certificate import Certificate, SetCheck
+from airpass.selection.certificate import Certificate
 
-FORMAT_VERSION = 2  # of the files that are written; files of version 1, by airpass 0.1, have no number
 SCORE_ERROR = 1e-6  # largest difference of scores that are recomputed, relative to the largest score
 
 M = TypeVar("M", bound=Method)
-
-# Writing -----------------------------------------------------------------------------
-
-
-def link_document(link: Link) -> dict[str, Any]:
-    """A link, with what is known of how it was found."""
-    if isinstance(link, Design):
-        return design_document(link)
-    if isinstance(link, Selection):
-        return selection_document(link)
-    return {**_header("link"), "channels": _complex(link.channels), **_link(link), "version": __version__}
-
-
-def selection_document(selection: Selection) -> dict[str, Any]:
-    """The result of `select`."""
-    return {
-        **_header("selection"),
-        "channels": _complex(selection.channels),
-        "method": _method(selection.method),
-        **_link(selection),
-        "status": selection.status,
-        "work": dict(selection.work),
-        "seconds": selection.seconds,
-        "compile_seconds": selection.compile_seconds,
-        "version": __version__,
-        "seed": selection.seed,
-    }
-
-
-def draws_document(draws: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The result of `select` for a stack of draws."""
-    counts = [draw["selected_count"] for draw in draws]
-    return {
-        **_header("draws"),
-        "draws": list(draws),
-        "mean_selected_count": sum(counts) / len(counts),
-        "version": __version__,
-    }
-
-
-def certificate_document(certificate: Certificate) -> dict[str, Any]:
-    """The upper bound of `--certify` for every beam on given channels."""
-    return {
-        "at_most": certificate.at_most,
-        "bound": certificate.bound,
-        "multipliers": certificate.multipliers.tolist(),
-    }
-
-
-def layout_certificate_document(certificate: LayoutCertificate) -> dict[str, Any]:
-    """The upper bound of `design --certify` for every beam and every layout."""
-    return {
-        "at_most": certificate.at_most,
-        "bounds": dict(certificate.bounds),
-        "best_scores": certificate.best_scores.tolist(),
-        "unservable": np.flatnonzero(certificate.unservable).tolist(),
-        "multipliers": certificate.multipliers.tolist(),
-    }
-
-
-def set_document(devices: list[int], check: SetCheck) -> dict[str, Any]:
-    """The verdict of `select --check-set` with its proof."""
-    return {
-        "devices": devices,
-        "verdict": check.verdict,
-        "beam": None if check.beam is None else _complex(check.beam),
-        "multipliers": None if check.multipliers is None else check.multipliers.tolist(),
-    }
-
-
-def design_document(design: Design) -> dict[str, Any]:
-    """The result of `design`."""
-    drawn = design.scenario.devices.drawn_from
-    follows = _same(design.channels, _channels(design.scenario, design.layout, design.array))
-    return {
-        **_header("design"),
-        "scenario": design.scenario.to_dict(),
-        "drawn_from": None if drawn is None else asdict(drawn),
-        "channels": None if follows else _complex(design.channels),
-        "method": _method(design.method),
-        "layout_m": None if design.layout is None else design.layout.tolist(),
-        "array_m": None if design.array is None else design.array.tolist(),
-        **_link(design),
-        "trace": [
-            {
-                "iteration": step.iteration,
-                "phase": step.phase,
-                "selected_count": step.selected_count,
-                "weakest_score": step.weakest_score,
-                "seconds": step.seconds,
-                "best": step.best,
-            }
-            for step in design.trace
-        ],
-        "status": design.status,
-        "work": dict(design.work),
-        "seconds": design.seconds,
-        "compile_seconds": design.compile_seconds,
-        "version": __version__,
-        "seed": design.seed,
-    }
-
-
-def tolerance_document(tolerance: Tolerance) -> dict[str, Any]:
-    """The distribution of aligned devices of `design --tolerance-mm`."""
-    return {
-        "position_mm": tolerance.position_mm,
-        "channel_error": tolerance.channel_error,
-        "draws": tolerance.draws,
-        "seed": tolerance.seed,
-        "nominal_count": tolerance.nominal,
-        "receivers": {
-            name: {
-                "mean_count": outcome.mean,
-                "count_quantiles": dict(zip(("5%", "50%", "95%"), outcome.quantiles, strict=True)),
-                "within_threshold": outcome.within,
-                "misalignment": outcome.misalignment,
-                "mse_95%": outcome.high_mse,
-                "senders": [int(count) for count in outcome.senders],
-                "counts": [int(count) for count in outcome.counts],
-                "misalignments": outcome.misalignments.tolist(),
-                "mse": outcome.mses.tolist(),
-            }
-            for name, outcome in tolerance.outcomes.items()
-        },
-    }
-
-
-def training_document(runs: Sequence[TrainingRun]) -> dict[str, Any]:
-    """The result of `train`."""
-    return {
-        **_header("training"),
-        "runs": [
-            {
-                "scheme": run.scheme,
-                "dataset": run.dataset,
-                "devices": run.devices,
-                "scenario": None if run.scenario is None else run.scenario.to_dict(),
-                "drawn_from": None if (drawn := _drawn_from(run.scenario)) is None else asdict(drawn),
-                "design": None if run.design is None else design_document(run.design),
-                "link": None if run.link is None or run.design is not None else link_document(run.link),
-                "config": dict(run.config),
-                "parameters": run.parameters,
-                "history": [asdict(record) for record in run.history],
-                "finished": run.finished,
-                "status": run.status,
-                "state": _single(run.state),
-            }
-            for run in runs
-        ],
-        "version": __version__,
-    }
-
-
-def training_table(runs: Sequence[TrainingRun]) -> bytes:
-    """All histories as one Parquet file, a row per scheme and evaluated round."""
-    import pyarrow
-    from pyarrow import parquet
-
-    sink = pyarrow.BufferOutputStream()
-    parquet.write_table(pyarrow.Table.from_pylist(history_rows(runs)), sink)
-    return bytes(sink.getvalue())
-
-
-def history_rows(runs: Sequence[TrainingRun]) -> list[dict[str, Any]]:
-    """All histories as rows, one per scheme and evaluated round."""
-    return [
-        {"scheme": run.scheme, "dataset": run.dataset, **asdict(record)}
-        for run in runs
-        for record in run.history
-    ]
-
-
-def _header(kind: str) -> dict[str, Any]:
-    return {"format_version": FORMAT_VERSION, "kind": kind}
-
-
-def _drawn_from(scenario: Scenario | None) -> DeviceDraw | None:
-    return None if scenario is None else scenario.devices.drawn_from
-
-
-def _link(link: Link) -> dict[str, Any]:
-    return {
-        "beam": _complex(link.beam),
-        "weights": link.weights.tolist(),
-        "budget": link.budget,
-        "power": link.power,
-        "scores": link.scores.tolist(),
-        "selected": link.selected.tolist(),
-        "selected_count": link.selected_count,
-        "mse": link.mse,
-        "mse_threshold": link.mse_threshold,
-        "sdr_db": link.sdr_db,
-        "denoising_factor": link.denoising_factor,
-        "transmit": _complex(link.transmit),
-    }
-
-
-def _method(method: Method) -> dict[str, Any]:
-    return {"name": method.name, **parts(method), "options": options_dict(method)}
-
-
-def _complex(values: Complex) -> dict[str, list[float]]:
-    return {"re": values.real.tolist(), "im": values.imag.tolist()}
-
-
-def _single(values: Single) -> dict[str, str]:
-    return {"float32": b64encode(values.astype("<f4").tobytes()).decode()}
-
-
-def encode(document: Any) -> bytes:
-    """JSON text. NaN and infinity become null."""
-    return (json.dumps(_plain(document), indent=2, allow_nan=False) + "\n").encode()
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-# Reading -----------------------------------------------------------------------------
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], Link | Runs | list[Selection]]:
@@ -334,7 +101,7 @@ def _design(document: Mapping[str, Any]) -> Design:
     layout = None if document["layout_m"] is None else scenario.checked_layout(document["layout_m"])
     array = None if document["array_m"] is None else np.array(document["array_m"], dtype=np.float64)
     stored = document.get("channels")
-    channels = _channels(scenario, layout, array) if stored is None else _complex_from(stored)
+    channels = channels_of(scenario, layout, array) if stored is None else _complex_from(stored)
     if channels is None:
         raise InvalidInput("layout_m, array_m and channels are all missing; the file is damaged")
     found = Design(
@@ -517,17 +284,6 @@ def _scenario(document: Mapping[str, Any]) -> Scenario:
     if drawn is None:
         return scenario
     return replace(scenario, devices=replace(scenario.devices, drawn_from=DeviceDraw(**drawn)))
-
-
-def _channels(scenario: Scenario, layout: Real | None, array: Real | None) -> Complex | None:
-    """The channels that follow from a scenario and its antennas."""
-    if layout is not None:
-        return scenario.uplink.channels(layout)
-    return None if array is None else scenario.array_at(array).channels()
-
-
-def _same(one: Complex, other: Complex | None) -> bool:
-    return other is not None and np.array_equal(one, other)
 
 
 def _check_scores(link: Link, document: Mapping[str, Any]) -> None:

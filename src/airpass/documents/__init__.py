@@ -1,0 +1,43 @@
+"""Results as JSON documents, written and read; docs/formats.md describes them.
+
+Python writes floating-point numbers with as many digits as are needed to read the same number again, so a
+result that is read has the bits of the one that was written. A design does not store its channels, as they
+follow from scenario and antennas; its scores are checked when it is read.
+"""
+
+from airpass.documents.common import FORMAT_VERSION
+from airpass.documents.reading import certificate_from, layout_certificate_from, read, tolerance_from
+from airpass.documents.writing import (
+    certificate_document,
+    design_document,
+    draws_document,
+    encode,
+    history_rows,
+    layout_certificate_document,
+    link_document,
+    selection_document,
+    set_document,
+    tolerance_document,
+    training_document,
+    training_table,
+)
+
+__all__ = [
+    "FORMAT_VERSION",
+    "certificate_document",
+    "certificate_from",
+    "design_document",
+    "draws_document",
+    "encode",
+    "history_rows",
+    "layout_certificate_document",
+    "layout_certificate_from",
+    "link_document",
+    "read",
+    "selection_document",
+    "set_document",
+    "tolerance_document",
+    "tolerance_from",
+    "training_document",
+    "training_table",
+]

@@ -1,0 +1,13 @@
+"""What writing and reading share."""
+
+from airpass.core.types import Complex, Real
+from airpass.scenario import Scenario
+
+FORMAT_VERSION = 2  # of the files that are written; files of version 1, by airpass 0.1, have no number
+
+
+def channels_of(scenario: Scenario, layout: Real | None, array: Real | None) -> Complex | None:
+    """The channels that follow from a scenario and its antennas."""
+    if layout is not None:
+        return scenario.uplink.channels(layout)
+    return None if array is None else scenario.array_at(array).channels()

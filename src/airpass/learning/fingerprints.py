@@ -1,0 +1,49 @@
+"""Fingerprints of what a training run depends on, for checkpoints and results."""
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from airpass.aircomp import Link
+from airpass.core.registry import result_options
+from airpass.core.types import Single
+from airpass.learning import models
+from airpass.selection.api import Draws
+
+
+def digest(data: Mapping[str, Any]) -> str:
+    """Fingerprint of plain data."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def start_digest(model: Any, state: Single) -> str:
+    """Fingerprint of the initial weights of a user's model, whose name does not say what it is."""
+    return "" if isinstance(model, str) and model in models.MODELS else hashlib.sha256(state.data).hexdigest()
+
+
+def blocks_digest(links: Sequence[Link]) -> str:
+    """Fingerprint of the links of consecutive rounds; "" for none. Draws need not all be selected for it."""
+    if not links:
+        return ""
+    if len(links) == 1:
+        return link_digest(links[0])
+    if isinstance(links, Draws):
+        drawn = hashlib.sha256(links.channels.tobytes()).hexdigest()
+        return digest({"first": link_digest(links[0]), "channels": [len(links), drawn]})
+    return digest({"links": [link_digest(link) for link in links]})
+
+
+def link_digest(link: Link) -> str:
+    """Fingerprint of everything in a link that training depends on. Numbers of threads do not count."""
+    method = getattr(link, "method", None)
+    return digest(
+        {
+            "selected": link.selected.tolist(),
+            "channels": [link.channels.real.tolist(), link.channels.imag.tolist()],
+            "beam": [link.beam.real.tolist(), link.beam.imag.tolist()],
+            "weights": link.weights.tolist(),
+            "powers": [link.power, link.noise_power],
+            "options": {} if method is None else result_options(method),
+        }
+    )
