@@ -71,6 +71,12 @@ if TYPE_CHECKING:
     help="Make the design tolerate the position errors of --tolerance-mm.",
 )
 @click.option(
+    "--start",
+    "start_path",
+    type=click.Path(path_type=Path),
+    help="Stored design to continue from, such as one for the same devices before they moved (JSON).",
+)
+@click.option(
     "--certify",
     is_flag=True,
     help="Also compute upper bounds on the number of devices, for this layout and for all layouts.",
@@ -91,6 +97,7 @@ def design(
     channel_error: float | None,
     draws: int | None,
     robust: bool,
+    start_path: Path | None,
     certify: bool,
     changes: Sequence[str],
     every: bool,
@@ -118,6 +125,7 @@ def design(
     chosen = _with_flags(
         design_method(method, selection, geometry, nested(changes, "option")), changes, flags
     )
+    start = _start(start_path, chosen)
     measured, bound, everywhere = None, None, None
     with progress("Designing") as report:
 
@@ -125,7 +133,7 @@ def design(
             score = named_score(step.selected_count, step.weakest_score)
             report(f"{step.phase} {step.iteration}: {step.selected_count} selected, {score}")
 
-        result = run(scenario, chosen, seed=seed, on_step=on_step, report=report)
+        result = run(scenario, chosen, seed=seed, on_step=on_step, report=report, **start)
         if tolerance_mm is not None:
             from airpass.designs.tolerance import tolerance
 
@@ -154,6 +162,20 @@ def design(
         print_design(result, bound, everywhere, every)
         if measured is not None:
             print_tolerance(measured)
+
+
+def _start(path: Path | None, method: "DesignMethod") -> dict[str, Any]:
+    """Arguments of `design` from a stored design."""
+    if path is None:
+        return {}
+    from airpass.designs.api import Design
+    from airpass.results import load
+
+    stored = load(path)
+    if not isinstance(stored, Design) or stored.layout is None:
+        raise InvalidInput(f"--start {path}: must be a stored design with a layout")
+    given: dict[str, Any] = {"start_layout": stored.layout}
+    return given | {"start_beam": stored.beam} if method.uses_start_beam else given
 
 
 def _errors(

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -55,6 +56,8 @@ class DesignSearch:
 
 class DesignMethod(Method, ABC):
     """A method that designs a whole receiver. Fields may hold nested methods."""
+
+    uses_start_beam: ClassVar[bool] = False  # whether `run` can start from a beam
 
     def layout_of(self, start: Start | None) -> Real | None:
         """The layout to start from, for methods that cannot use a beam."""

@@ -160,6 +160,7 @@ class AirpassPlus(DesignMethod):
     """
 
     name = "airpass-plus"
+    uses_start_beam = True
 
     effort: str = "default"  # numbers of chains and kicks: fast, default or thorough
     starts: int | None = None  # number of chains; overrides the effort level
