@@ -51,6 +51,24 @@ class TestDesign:
         for key in ("method", "trace", "seconds", "version", "mse_threshold", "denoising_factor"):
             assert key in document
 
+    def test_continues_a_stored_design(self, run: Any, tmp_path: Path) -> None:
+        room = ("--devices", 12, "--waveguides", 3, "--antennas", 3, "--snr-db", 3, "--seed", 2)
+        path = tmp_path / "first.json"
+        assert run("design", *room, "--json", path).code == 0
+        options = ("--option", "kicks=0", "--option", "starts=1", "--option", "polish=false")
+        again = json.loads(run("design", *room, "--start", path, *options, "--json", "-").out)
+        first = json.loads(path.read_text())
+        assert again["selected_count"] >= first["selected_count"]
+        assert again["trace"][0]["selected_count"] == first["selected_count"]
+        # Algorithm 3 takes the layout only; an array has none.
+        assert run("design", *room, "--start", path, "--method", "airpass").code == 0
+        assert_refused(run("design", *room, "--start", path, "--method", "mimo-m"), "start_layout", "mimo-m")
+        array = tmp_path / "array.json"
+        run("design", *room, "--method", "mimo-m", "--json", array)
+        assert_refused(run("design", *room, "--start", array), "--start", "layout")
+        assert_refused(run("design", *room, "--start", tmp_path / "none.json"), "none.json")
+        assert_refused(run("design", "--start", path), "layout", "shape")
+
     def test_scenario_file_shorthand_and_overrides(self, run: Any, tmp_path: Path) -> None:
         path = tmp_path / "room.toml"
         path.write_text("[receiver]\nwaveguides = 2\nantennas = 2\n[devices]\ncount = 3\nseed = 4\n")
