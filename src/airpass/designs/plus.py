@@ -35,7 +35,7 @@ from airpass.scenario import Scenario, Weighting
 EFFORTS = {"fast": (1, 5), "default": (2, 50), "thorough": (4, 800)}
 USUAL_ENTRIES = 1_300_000  # K=50, M=10, 40 m at the paper's wavelength
 MOST_POINTS = 2**18  # of a waveguide's grid; at shorter wavelengths the grid is coarser
-POLISH_SHARE = 0.1  # of the time limit, reserved for the polish
+POLISH_SHARE = 0.1  # of the time limit, reserved for the polish unless the first design took less
 TICK_S = 0.01  # between looks at the clock
 
 
@@ -85,6 +85,8 @@ class _Trace:
         self.best = max(self.best, found.rank)
         self.steps.append((step, found.rank))
         self.search.news.put((self.index, step))
+        if phase == "first design":
+            self.search.reserve = min(self.search.reserve, seconds)
 
 
 class _Search:
@@ -92,7 +94,7 @@ class _Search:
 
     def __init__(self, options: "AirpassPlus", live: bool, on_step: OnStep, report: Report) -> None:
         self.began = now()
-        self.limit = np.inf if options.time_limit_s is None else options.time_limit_s
+        self.limit = options.time_limit_s
         self.threads = options.threads or processors()
         self.live = live  # whether steps are passed on at once; those of several chains have no fixed order
         self.on_step = on_step
@@ -101,26 +103,32 @@ class _Search:
         self.message = "start"
         self.stop: Flag = np.zeros(1, np.uint8)
         self.out_of_time = False
+        self.reserve = np.inf  # time of the first design, which the polish hardly exceeds
 
-    def run(self, tasks: Sequence[Callable[[], None]], share: float) -> None:
-        """Run tasks until they end, or until a share of the time limit has passed."""
-        end = self.began + share * self.limit
+    def run(self, tasks: Sequence[Callable[[], None]], reserved: float = 0.0) -> None:
+        """Run tasks until they end or the time is up, except for a reserved share of the limit."""
         with ThreadPoolExecutor(min(self.threads, len(tasks))) as pool:
             try:
                 pending = {pool.submit(task) for task in tasks}
                 while pending:
-                    done, pending = wait(pending, max(0.0, min(TICK_S, end - now())), FIRST_COMPLETED)
+                    done, pending = wait(pending, min(TICK_S, max(0.0, self.left(reserved))), FIRST_COMPLETED)
                     self.deliver()
                     for one in done:
                         with suppress(Stopped):
                             one.result()
-                    if pending and now() >= end:
+                    if pending and self.left(reserved) <= 0.0:
                         self.out_of_time = True
                         self.stop[0] = 1
             except BaseException:  # also Ctrl-C; the kernels look at the flag
                 self.stop[0] = 1
                 raise
         self.stop[0] = 0
+
+    def left(self, reserved: float) -> float:
+        """Seconds until the time is up; infinite without a limit, and once the search is to stop."""
+        if self.limit is None or self.stop[0] != 0:
+            return np.inf
+        return self.began + self.limit - min(reserved * self.limit, self.reserve) - now()
 
     def deliver(self) -> None:
         """Call the callbacks, which may raise to cancel the search."""
@@ -201,13 +209,13 @@ class AirpassPlus(DesignMethod):
         kicks = self._kicks(problem) if self.kicks is None else self.kicks
         traces = [_Trace(index, search, problem.margins) for index in range(count)]
         chains = [Chain(problem, seed, trace.index, search.stop, trace, start) for trace in traces]
-        search.run([partial(chain.run, kicks, self.grow) for chain in chains], 1.0 - POLISH_SHARE)
+        search.run([partial(chain.run, kicks, self.grow) for chain in chains], POLISH_SHARE)
         chosen = max(chains, key=lambda chain: chain.best.rank)
         last = _Trace(chosen.index, search, problem.margins)
         last.best = chosen.best.rank
         chosen.note = last
         if self.polish:
-            search.run([chosen.polish], 1.0)
+            search.run([chosen.polish])
         if search.out_of_time or not self.polish:
             last("time limit" if search.out_of_time else "end", chosen.best)
         search.deliver()

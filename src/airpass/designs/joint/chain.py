@@ -49,7 +49,7 @@ LAST_LIMITS = AscentLimits(max_iterations=100, tolerance=1e-5, enough=np.inf, me
 KICKED = 1  # waveguides that a kick redraws
 AHEAD = 50  # K over the number of devices that growing and racing add at a time; at least one is added
 ACCEPT = 0  # devices that a kick must gain for its result to replace the current design
-GIVE_UP = 0.85  # weakest score below which a race skips its last power
+GIVE_UP = 0.7  # weakest score below which a race skips its last power
 
 
 @dataclass(frozen=True, eq=False)

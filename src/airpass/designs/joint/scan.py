@@ -112,10 +112,16 @@ def scan(
 @kernel
 def _lowest(total: Single, last: int) -> np.float32:
     """The lowest value up to a grid point, or zero."""
-    lowest = np.float32(0.0)
-    for p in range(last + 1):
-        lowest = min(lowest, total[p])
-    return lowest
+    a = b = c = d = np.float32(0.0)
+    whole = (last + 1) // 4 * 4
+    for p in range(0, whole, 4):
+        a = min(a, total[p])
+        b = min(b, total[p + 1])
+        c = min(c, total[p + 2])
+        d = min(d, total[p + 3])
+    for p in range(whole, last + 1):
+        a = min(a, total[p])
+    return min(a, b, c, d)
 
 
 @inlined
