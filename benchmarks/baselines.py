@@ -64,7 +64,7 @@ def selection_case(case: Case) -> Row:
         picked = select(channels, scenario.weights, scenario.budget, **how)
         row[name] = (picked.selected_count, picked.seconds)
     began = time.perf_counter()
-    bound = certify(channels, scenario.weights, budget=scenario.budget).at_most
+    bound = int(certify(channels, scenario.weights, budget=scenario.budget).at_most)
     row["upper bound (certificate)"] = (bound, time.perf_counter() - began)
     return row
 

@@ -142,7 +142,7 @@ def test_reweighting_by_hand() -> None:
     # eq. (41) with beta = 10, eps_w = 0.1: at z = 1 the softplus violation is log(2)/10; far
     # above it vanishes, at z = 0 it is log(1 + e^10)/10.
     weights = np.empty(3)
-    hrmc.reweights(np.array([1.0, 50.0, 0.0]), 10.0, 0.1, weights)
+    hrmc.reweights(np.array([1.0, 50.0, 0.0]), 10.0, 0.1, np.ones(3), weights)
     expected = [1 / (math.log(2) / 10 + 0.1), 10.0, 1 / (math.log1p(math.exp(10)) / 10 + 0.1)]
     np.testing.assert_allclose(weights, expected, rtol=1e-12)
 

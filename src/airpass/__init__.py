@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from airpass.designs.api import Design, design
     from airpass.designs.bounds import LayoutCertificate, certify_layouts
     from airpass.designs.tolerance import Tolerance, tolerance
+    from airpass.designs.turns import Book, schedule
     from airpass.learning.compare import compare, compare_channels
     from airpass.learning.data.arrays import ArrayData, TorchData
     from airpass.learning.data.partition import PartitionOptions
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArrayData",
+    "Book",
     "Certificate",
     "Design",
     "DeviceDraw",
@@ -61,6 +63,7 @@ __all__ = [
     "load",
     "prepare",
     "reproduce",
+    "schedule",
     "select",
     "select_draws",
     "sweep",
@@ -74,6 +77,7 @@ _NAMES = {
     "designs.api": ("Design", "design"),
     "designs.bounds": ("LayoutCertificate", "certify_layouts"),
     "designs.tolerance": ("Tolerance", "tolerance"),
+    "designs.turns": ("Book", "schedule"),
     "learning.compare": ("compare", "compare_channels"),
     "learning.data.arrays": ("ArrayData", "TorchData"),
     "learning.data.partition": ("PartitionOptions",),

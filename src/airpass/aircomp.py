@@ -377,6 +377,11 @@ class Link(Result):
         return int(self.selected.sum())
 
     @property
+    def divisor(self) -> float:
+        """Sum of the selected devices' weights, over which their weighted updates are averaged."""
+        return float(self.weights[self.selected].sum())
+
+    @property
     def weakest_score(self) -> float:
         """Smallest score among the selected devices; the largest of all if none is selected."""
         return rank(self.scores)[1]

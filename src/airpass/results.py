@@ -10,7 +10,15 @@ from airpass.aircomp import Link
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
 from airpass.designs.api import Design
-from airpass.documents import encode, history_rows, link_document, read, training_document
+from airpass.designs.turns import Book
+from airpass.documents import (
+    book_document,
+    encode,
+    history_rows,
+    link_document,
+    read,
+    training_document,
+)
 from airpass.learning.history import Runs, TrainingRun
 
 HISTORY = "history.json"  # in the folder of `airpass train`
@@ -26,7 +34,7 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    Design, Selection, Link, Runs or list of Selection
+    Design, Selection, Link, Book, Runs or list of Selection
         The result, with the same numbers. Training runs are a list even if there is only one; so are the
         selections for a stack of draws.
     """
@@ -38,7 +46,7 @@ def load(path: str | Path) -> Any:
     return read(place)[1]
 
 
-def save(result: Link | TrainingRun | Runs, path: str | Path) -> None:
+def save(result: Link | Book | TrainingRun | Runs, path: str | Path) -> None:
     """Write a result to a JSON file.
 
     Parameters
@@ -48,17 +56,21 @@ def save(result: Link | TrainingRun | Runs, path: str | Path) -> None:
     path
         The file. It is replaced if it exists.
     """
-    document = link_document(result) if isinstance(result, Link) else training_document(_runs(result))
+    if isinstance(result, Book):
+        document = book_document(result)
+    else:
+        document = link_document(result) if isinstance(result, Link) else training_document(_runs(result))
     write_atomically(Path(path), encode(document))
 
 
-def plot(result: Link | TrainingRun | Runs, path: str | Path | None = None) -> Any:
+def plot(result: Link | Book | TrainingRun | Runs, path: str | Path | None = None) -> Any:
     """Draw a result.
 
     Parameters
     ----------
     result
-        A design is drawn as a room with scores, another link as scores, training as curves.
+        A design is drawn as a room with scores, another link as scores, a book as a chart of devices and
+        turns, training as curves.
     path
         Also write the picture to this .png, .pdf or .svg file.
 
@@ -67,7 +79,7 @@ def plot(result: Link | TrainingRun | Runs, path: str | Path | None = None) -> A
     matplotlib.figure.Figure
         The picture.
     """
-    from airpass.figures import room, style, training
+    from airpass.figures import room, style, training, turns
 
     if path is not None:
         style.checked_format(Path(path))
@@ -75,6 +87,8 @@ def plot(result: Link | TrainingRun | Runs, path: str | Path | None = None) -> A
         figure = room.draw_design(result)
     elif isinstance(result, Link):
         figure = room.draw_selection(result)
+    elif isinstance(result, Book):
+        figure = turns.draw_book(result)
     else:
         figure = training.draw_training(_runs(result))
     if path is not None:
@@ -82,7 +96,7 @@ def plot(result: Link | TrainingRun | Runs, path: str | Path | None = None) -> A
     return figure
 
 
-def to_frame(result: Link | TrainingRun | Runs) -> Any:
+def to_frame(result: Link | Book | TrainingRun | Runs) -> Any:
     """A result as a data frame.
 
     Parameters
@@ -93,8 +107,8 @@ def to_frame(result: Link | TrainingRun | Runs) -> Any:
     Returns
     -------
     pandas.DataFrame
-        A row per device with its weight, score, scaling and, for a design, position, gain and samples; or a
-        row per scheme and evaluated round.
+        A row per device with its weight, score, scaling and, for a design, position, gain and samples; for a
+        book a row per turn and device; or a row per scheme and evaluated round.
     """
     try:
         import pandas
@@ -102,6 +116,12 @@ def to_frame(result: Link | TrainingRun | Runs) -> Any:
         raise InvalidInput("to_frame needs pandas: pip install pandas") from None
     if isinstance(result, Link):
         return pandas.DataFrame(_device_columns(result))
+    if isinstance(result, Book):
+        parts = [
+            pandas.DataFrame({"turn": number, **_device_columns(one), "covered": result.covered})
+            for number, one in enumerate(result.designs, start=1)
+        ]
+        return pandas.concat(parts, ignore_index=True)
     return pandas.DataFrame(history_rows(_runs(result)))
 
 

@@ -1,5 +1,5 @@
-"""The command line. `main` runs it; commands are in designs.py, learning.py, methods.py, results.py and
-studies.py."""
+"""The command line. `main` runs it; commands are in designs.py, learning.py, methods.py, results.py,
+studies.py and turns.py."""
 
 import sys
 from collections.abc import Sequence
@@ -7,7 +7,14 @@ from io import TextIOWrapper
 
 import click
 
-from airpass.cli import designs, learning, methods, results, studies  # noqa: F401  (they add their commands)
+from airpass.cli import (  # noqa: F401  (they add their commands)
+    designs,
+    learning,
+    methods,
+    results,
+    studies,
+    turns,
+)
 from airpass.cli.root import cli
 from airpass.core.errors import InvalidInput, users_line
 

@@ -28,6 +28,7 @@ from airpass.cli.output import (
     write_json,
 )
 from airpass.cli.root import cli
+from airpass.cli.turns import move_option, run_schedule, turns_option
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 
@@ -81,6 +82,8 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Also compute upper bounds on the number of devices, for this layout and for all layouts.",
 )
+@turns_option(None, "Find N designs that serve the devices by turns, as `airpass schedule` does.")
+@move_option
 @option_option
 @all_option
 @json_option
@@ -99,6 +102,8 @@ def design(
     robust: bool,
     start_path: Path | None,
     certify: bool,
+    turns: str | None,
+    move: str | None,
     changes: Sequence[str],
     every: bool,
     json_path: str | None,
@@ -125,6 +130,15 @@ def design(
     chosen = _with_flags(
         design_method(method, selection, geometry, nested(changes, "option")), changes, flags
     )
+    if turns is not None:
+        single = {"--tolerance-mm": tolerance_mm, "--start": start_path, "--certify": certify or None}
+        for flag, value in single.items():
+            if value is not None:
+                raise InvalidInput(f"{flag} cannot be combined with --turns")
+        run_schedule(scenario, turns, move, chosen, seed, json_path, figure_path)
+        return
+    if move is not None:
+        raise InvalidInput("--move requires --turns")
     start = _start(start_path, chosen)
     measured, bound, everywhere = None, None, None
     with progress("Designing") as report:

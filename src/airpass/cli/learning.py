@@ -20,12 +20,14 @@ from airpass.cli.output import (
     write_training,
 )
 from airpass.cli.root import cli
+from airpass.cli.turns import move_option, turns_of, turns_option
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from airpass.cli.channels import ChannelsFile
     from airpass.designs.api import Design
+    from airpass.designs.turns import Book
     from airpass.learning.history import TrainingRun
     from airpass.learning.options import TrainOptions
     from airpass.scenario import Scenario
@@ -52,8 +54,13 @@ if TYPE_CHECKING:
     "--design",
     "design_files",
     metavar="FILE,...",
-    help="Stored designs to train over, separated by commas. They keep their devices and weights.",
+    help="Stored designs, or books of `airpass schedule`, to train over, separated by commas. They keep "
+    "their devices and weights.",
 )
+@turns_option(
+    None, "Every scheme but fedavg goes through N designs by turns, as found by `airpass schedule`."
+)
+@move_option
 @click.option(
     "--dataset",
     default="mnist-mini",
@@ -154,6 +161,8 @@ def train(
     mse_threshold: float | None,
     schemes: str | None,
     design_files: str | None,
+    turns: str | None,
+    move: str | None,
     dataset: str,
     workers: int | None,
     data_dir: Path | None,
@@ -190,9 +199,14 @@ def train(
     if channels is None:
         if channel_blocks is not None:
             raise InvalidInput("--channel-blocks requires --channels")
-        run = partial(compare, scenario)
+        if move is not None and turns is None:
+            raise InvalidInput("--move requires --turns")
+        by_turns = None if turns is None else turns_of(turns)
+        run = partial(compare, scenario, turns=by_turns, move=move or "antennas")
     else:
         _check_no_scenario()
+        if turns is not None or move is not None:
+            raise InvalidInput("--turns cannot be combined with --channels")
         run = partial(
             compare_channels,
             channels.draws,
@@ -256,9 +270,10 @@ def run_folder(base: Path, resume: bool) -> Path:
     return numbered
 
 
-def stored_designs(files: str) -> dict[str, "Design"]:
-    """The designs of `train --design`, named after their methods, or after their files if methods repeat."""
+def stored_designs(files: str) -> dict[str, "Design | Book"]:
+    """The designs and books of `train --design`, named after their methods, or else after their files."""
     from airpass.designs.api import Design
+    from airpass.designs.turns import Book
     from airpass.results import load
 
     for flag in ("scenario_path", "devices", "waveguides", "antennas", "snr_db", "overrides"):
@@ -268,11 +283,12 @@ def stored_designs(files: str) -> dict[str, "Design"]:
     paths = [Path(text.strip()) for text in files.split(",")]
     found = [load(path) for path in paths]
     for path, one in zip(paths, found, strict=True):
-        if not isinstance(one, Design):
+        if not isinstance(one, Design | Book):
             raise InvalidInput(f"--design {path}: holds no design; give a file of airpass design --json")
-        if one.weights.size != found[0].weights.size:
+        count, first = one.scenario.devices.count, found[0].scenario.devices.count
+        if count != first:
             raise InvalidInput(
-                f"--design {path}: has {one.weights.size} devices, {paths[0]} has {found[0].weights.size}; "
+                f"--design {path}: has {count} devices, {paths[0]} has {first}; "
                 "give designs for the same devices"
             )
     for names in ([one.method.name for one in found], [path.stem for path in paths]):

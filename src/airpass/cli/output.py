@@ -441,7 +441,7 @@ def print_set(devices: Sequence[int], verdict: str) -> None:
 
 
 def print_draws(
-    selections: Sequence["Selection"], bounds: Sequence[int], verdicts: Sequence[str], every: bool
+    selections: Sequence["Selection"], bounds: Sequence[float], verdicts: Sequence[str], every: bool
 ) -> None:
     """A summary of the selections for a stack of draws, and a row for each."""
     from statistics import mean

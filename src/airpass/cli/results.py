@@ -17,6 +17,7 @@ from airpass.cli.output import (
 )
 from airpass.cli.root import cli
 from airpass.cli.studies import print_table
+from airpass.cli.turns import print_book
 from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def show(path: Path) -> None:
         return
     from airpass.aircomp import Link
     from airpass.designs.api import Design
+    from airpass.designs.turns import Book
     from airpass.documents import certificate_from, layout_certificate_from, read, tolerance_from
     from airpass.learning.history import Runs
     from airpass.selection.api import Selection
@@ -67,6 +69,8 @@ def show(path: Path) -> None:
         print_selection(result, certificate)
         if "set" in document:
             print_set(document["set"]["devices"], document["set"]["verdict"])
+    elif isinstance(result, Book):
+        print_book(result)
     elif isinstance(result, Link):
         console().print(repr(result), soft_wrap=True)
     elif isinstance(result, Runs):
@@ -109,7 +113,7 @@ def _show_study(study: "StoredStudy") -> None:
     help="For a study: file with a table [figure].  [default: that of the sweep]",
 )
 def plot(path: Path, out: Path | None, config: Path | None) -> None:
-    """Draw a stored result: a design as a room, a selection as scores, training and studies as curves."""
+    """Draw a stored result: a design as a room, a selection as scores, a book as a chart, or curves."""
     check_outputs(None, out)
     if is_study(path):
         written = _plot_study(path, out, config)

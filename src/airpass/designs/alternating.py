@@ -20,9 +20,9 @@ from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Start, Step
 from airpass.geometry.base import GeometryMethod
 from airpass.geometry.hago import Hago
 from airpass.kernels.clock import now
-from airpass.optim.ranking import rank
+from airpass.optim.ranking import rank, value_rank
 from airpass.scenario import Scenario
-from airpass.selection.base import SelectionMethod
+from airpass.selection.base import SelectionMethod, scaled_priorities
 from airpass.selection.hrmc import Hrmc
 from airpass.selection.matching_pursuit import Mp
 from airpass.selection.sdr_dc import SdrDc
@@ -40,6 +40,8 @@ class AlternatingDesign(DesignMethod):
 
     The paper does not say when Algorithm 3 ends; the limits are not from the paper, see docs/tuning.md.
     """
+
+    uses_priorities = True
 
     max_iterations: int = 1000  # rounds of geometry; a safety net
     patience: int = 10  # rounds without progress before it stops
@@ -59,8 +61,9 @@ class AlternatingDesign(DesignMethod):
         began = now()
         given = self.layout_of(start)
         layout = scenario.uniform_layout() if given is None else given  # line 1
-        best: tuple[int, float, Real, Complex, Complex] | None = None
-        mark = (-1, 0.0)  # count and weakest score to exceed for a round to count as progress
+        priorities = scaled_priorities(scenario.priorities)
+        best: tuple[float, float, Real, Complex, Complex] | None = None
+        mark = (-1.0, 0.0)  # value and weakest score to exceed for a round to count as progress
         trace: list[Step] = []
         work: dict[str, int] = {}
         remarks: dict[str, int] = {}  # abnormal statuses of selection and geometry, with counts
@@ -69,16 +72,16 @@ class AlternatingDesign(DesignMethod):
         for iteration in range(self.max_iterations + 1):  # lines 2-7; the last is lines 8-9
             channels = scenario.uplink.channels(layout)
             effective = aircomp.effective_channels(channels, scenario.weights, scenario.budget)
-            found = self.selection.search(  # line 4
-                effective, stream(seed, Purpose.SELECTION, iteration), report
+            found = self.selection.find(  # line 4
+                effective, priorities, stream(seed, Purpose.SELECTION, iteration), report
             )
             scores = aircomp.scores(found.beam, effective)
             chosen = aircomp.selected(scores)
-            count, weakest = rank(scores)
-            better = best is None or (count, weakest) > best[:2]
+            value, weakest = value_rank(scores, priorities)
+            better = best is None or (value, weakest) > best[:2]
             if better:
-                best = (count, weakest, layout, found.beam, channels)
-            step = Step(iteration, count, weakest, now() - began, better)
+                best = (value, weakest, layout, found.beam, channels)
+            step = Step(iteration, *rank(scores), now() - began, better)
             trace.append(step)
             on_step(step)
             _add(work, "selection", found.work)
@@ -86,8 +89,8 @@ class AlternatingDesign(DesignMethod):
                 text = f"selection: {found.status}"
                 remarks[text] = remarks.get(text, 0) + 1
 
-            if count > mark[0] or (count == mark[0] and weakest > mark[1] * (1.0 + self.tolerance)):
-                mark = (count, weakest)
+            if value > mark[0] or (value == mark[0] and weakest > mark[1] * (1.0 + self.tolerance)):
+                mark = (value, weakest)
                 stale = 0
             else:
                 stale += 1
@@ -97,7 +100,8 @@ class AlternatingDesign(DesignMethod):
             if iteration == self.max_iterations:
                 break
             # If no device is selected, optimise for the one with the largest score.
-            targets = chosen if count else scores == scores.max()
+            wanted = np.where(priorities > 0.0, scores, 0.0)
+            targets = chosen & (priorities > 0.0) if value > 0.0 else wanted == wanted.max()
             moved = self.geometry.move(  # line 5
                 scenario,
                 layout,

@@ -64,6 +64,11 @@ class Design(Link):
     compile_seconds: float
     seed: int
 
+    @property
+    def value(self) -> float:
+        """Sum of the selected devices' priorities; their number if there are no priorities."""
+        return float(self.scenario.priorities[self.selected].sum())
+
     def __repr__(self) -> str:
         return f"Design({self.method.name}: {self._outcome()})"
 
@@ -215,6 +220,9 @@ def design(
     chosen = design_method(method, selection, geometry, options)
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
     start = _start(scenario, start_layout, start_beam)
+    priorities = scenario.priorities
+    if not chosen.uses_priorities and (priorities != priorities[0]).any():
+        raise InvalidInput(f"devices.priority: {chosen.name} cannot use priorities; airpass-plus can")
     with one_blas_thread():
         watch = Stopwatch()
         found = checked_search(

@@ -58,6 +58,8 @@ class DesignMethod(Method, ABC):
     """A method that designs a whole receiver. Fields may hold nested methods."""
 
     uses_start_beam: ClassVar[bool] = False  # whether `run` can start from a beam
+    # Whether `run` maximises the sum of the scenario's priorities. If not, `design` refuses unequal ones.
+    uses_priorities: ClassVar[bool] = False
 
     def layout_of(self, start: Start | None) -> Real | None:
         """The layout to start from, for methods that cannot use a beam."""

@@ -119,8 +119,7 @@ def certify_layouts(scenario: Scenario, *, report: Report | None = None) -> Layo
     with one_blas_thread():
         report("bound over all layouts: amplitudes")
         amplitudes = _Amplitudes(scenario)
-        count = scenario.devices.count
-        best_scores = np.array([amplitudes.bound(row)[0] ** 2 for row in np.eye(count)])
+        best_scores = amplitudes.single()
         able = np.flatnonzero(best_scores >= 1.0)
         tree = _Tree(amplitudes, able, scenario.devices.x_m)
         first, multipliers = tree.solve(_Case((), tuple(able), 0))
@@ -141,6 +140,23 @@ def certify_layouts(scenario: Scenario, *, report: Report | None = None) -> Layo
         bounds=bounds,
         multipliers=multipliers,
     )
+
+
+def score_bounds(scenario: Scenario) -> Real:
+    """Upper bound on the score of every device, for every beam and every layout.
+
+    Parameters
+    ----------
+    scenario
+        Receiver, radio, devices and weights.
+
+    Returns
+    -------
+    Real
+        The `best_scores` of `certify_layouts`, shape (K,). Devices whose bound is below one cannot be served.
+    """
+    with one_blas_thread():
+        return _Amplitudes(scenario).single()
 
 
 def certify_design(
@@ -230,6 +246,11 @@ class _Amplitudes:
         if total == 0.0:
             return 0.0, np.zeros(multipliers.size)
         return total * (1.0 + SLACK), sums @ amplitudes / total
+
+    def single(self) -> Real:
+        """Upper bound on the score of every device, shape (K,)."""
+        devices = self.cells.shape[1]
+        return np.array([self.bound(row)[0] ** 2 for row in np.eye(devices)])
 
 
 @kernel

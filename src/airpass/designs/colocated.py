@@ -33,6 +33,8 @@ from airpass.selection.hrmc_plus import HrmcPlus
 class ArrayDesign(DesignMethod):
     """Selection for fixed antennas with a receive chain per antenna."""
 
+    uses_priorities = True
+
     selection: SelectionMethod = Hrmc(starts=16)
 
     @abstractmethod
@@ -49,7 +51,8 @@ class ArrayDesign(DesignMethod):
         array = scenario.array_at(self.positions(scenario))
         channels = array.channels()
         effective = aircomp.effective_channels(channels, scenario.weights, scenario.budget)
-        found = self.selection.search(effective, stream(seed, Purpose.SELECTION, 0), report)
+        rng = stream(seed, Purpose.SELECTION, 0)
+        found = self.selection.find(effective, scenario.priorities, rng, report)
         count, weakest = rank(aircomp.scores(found.beam, effective))
         step = Step(0, count, weakest, now() - began, True)
         on_step(step)

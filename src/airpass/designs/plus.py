@@ -74,8 +74,8 @@ class _Trace:
         self.index = index
         self.search = search
         self.margins = margins
-        self.steps: list[tuple[Step, tuple[int, float]]] = []  # steps, with their ranks
-        self.best = (-1, 0.0)
+        self.steps: list[tuple[Step, tuple[float, float]]] = []  # steps, with their ranks
+        self.best = (-1.0, 0.0)
 
     def __call__(self, phase: str, found: Found) -> None:
         """Append a step, and pass it to the caller's thread."""
@@ -151,7 +151,7 @@ def _merged(traces: Sequence[_Trace]) -> tuple[Step, ...]:
             for number, (step, _) in enumerate([*traces[0].steps, *traces[1].steps])
         )
     steps: list[Step] = []
-    best = (-1, 0.0)
+    best = (-1.0, 0.0)
     for trace in traces:
         for step, reached in trace.steps:
             phase = step.phase if trace is traces[-1] else f"chain {trace.index + 1}: {step.phase}"
@@ -169,6 +169,7 @@ class AirpassPlus(DesignMethod):
 
     name = "airpass-plus"
     uses_start_beam = True
+    uses_priorities = True
 
     effort: str = "default"  # numbers of chains and kicks: fast, default or thorough
     starts: int | None = None  # number of chains; overrides the effort level

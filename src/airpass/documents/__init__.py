@@ -8,6 +8,7 @@ follow from scenario and antennas; its scores are checked when it is read.
 from airpass.documents.common import FORMAT_VERSION
 from airpass.documents.reading import certificate_from, layout_certificate_from, read, tolerance_from
 from airpass.documents.writing import (
+    book_document,
     certificate_document,
     design_document,
     draws_document,
@@ -24,6 +25,7 @@ from airpass.documents.writing import (
 
 __all__ = [
     "FORMAT_VERSION",
+    "book_document",
     "certificate_document",
     "certificate_from",
     "design_document",

@@ -22,19 +22,21 @@ from airpass.designs.api import Design
 from airpass.designs.base import RecordedDesign, Step
 from airpass.designs.bounds import LayoutCertificate
 from airpass.designs.tolerance import Outcome, Tolerance
+from airpass.designs.turns import MOVES, Book
 from airpass.documents.common import FORMAT_VERSION, channels_of
 from airpass.learning.history import Record, Runs, TrainingRun
 from airpass.scenario import DeviceDraw, Scenario
-from airpass.selection.api import Selection, checked_channels, checked_weights
+from airpass.selection.api import Selection, checked_channels, checked_priorities, checked_weights
 from airpass.selection.base import RecordedSelection
 from airpass.selection.certificate import Certificate
 
 SCORE_ERROR = 1e-6  # largest difference of scores that are recomputed, relative to the largest score
 
 M = TypeVar("M", bound=Method)
+Stored = Link | Book | Runs | list[Selection]
 
 
-def read(path: str | Path) -> tuple[dict[str, Any], Link | Runs | list[Selection]]:
+def read(path: str | Path) -> tuple[dict[str, Any], Stored]:
     """Read a result.
 
     Parameters
@@ -46,20 +48,21 @@ def read(path: str | Path) -> tuple[dict[str, Any], Link | Runs | list[Selection
     -------
     document : dict[str, Any]
         Content of the file.
-    result : Link, Runs or list of Selection
-        A design, a selection, a link, training runs, or the selections for a stack of draws.
+    result : Link, Book, Runs or list of Selection
+        A design, a selection, a link, a book, training runs, or the selections for a stack of draws.
     """
     document = _decoded(path)
     kind = document.get("kind") or _kind_of_first_version(document)
-    readers: dict[str, Callable[[Mapping[str, Any]], Link | Runs | list[Selection]]] = {
+    readers: dict[str, Callable[[Mapping[str, Any]], Stored]] = {
         "design": _design,
         "selection": _selection,
         "draws": lambda stack: [_selection(draw) for draw in stack["draws"]],
         "link": _bare_link,
+        "book": _book,
         "training": _training,
     }
     if kind not in readers:
-        raise InvalidInput(f"{path}: not a result of airpass design, select or train")
+        raise InvalidInput(f"{path}: not a result of airpass design, select, schedule or train")
     try:
         return document, readers[kind](document)
     except InvalidInput as error:
@@ -132,6 +135,7 @@ def _selection(document: Mapping[str, Any]) -> Selection:
             f"written by airpass {document.get('version', '0.1')}, whose selections do not hold their "
             "channels: run airpass select again"
         )
+    stored = document.get("priorities")
     found = Selection(
         **_link_fields(document),
         method=_method_from(document["method"], selection.METHODS, RecordedSelection),
@@ -140,8 +144,27 @@ def _selection(document: Mapping[str, Any]) -> Selection:
         seconds=float(document["seconds"]),
         compile_seconds=float(document["compile_seconds"]),
         seed=checks.whole("seed", document["seed"], 0),
+        priorities=None if stored is None else checked_priorities(stored, len(document["weights"])),
     )
     _check_scores(found, document)
+    return found
+
+
+def _book(document: Mapping[str, Any]) -> Book:
+    designs = tuple(_design(one) for one in document["designs"])
+    scenario = designs[0].scenario
+    unservable = np.zeros(scenario.devices.count, np.bool_)
+    unservable[[checks.whole("unservable", k, 0) for k in document["unservable"]]] = True
+    found = Book(
+        scenario=scenario,
+        designs=tuple(replace(one, scenario=scenario) for one in designs),
+        move=checks.one_of("move", document["move"], MOVES),
+        unservable=unservable,
+        seconds=float(document["seconds"]),
+        seed=checks.whole("seed", document["seed"], 0),
+    )
+    if found.covered.tolist() != document["covered"]:
+        raise InvalidInput("covered does not follow from the designs; the file was changed")
     return found
 
 
@@ -191,6 +214,7 @@ def _run(run: Mapping[str, Any]) -> TrainingRun:
         state=_single_from(run["state"]) if "state" in run else np.empty(0, np.float32),
         finished=bool(run["finished"]),
         status=str(run["status"]),
+        book=_book(run["book"]) if "book" in run else None,
     )
 
 
@@ -199,6 +223,7 @@ def _record(row: Mapping[str, Any]) -> Record:
     values: dict[str, Any] = {
         item.name: row[item.name] if item.type in (int, "int") else _float(row.get(item.name))
         for item in fields(Record)
+        if item.name != "turn" or "turn" in row
     }
     for name in ("predicted", "measured"):
         if values[f"{name}_mse"] == 0.0:

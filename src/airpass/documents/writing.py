@@ -16,6 +16,7 @@ from airpass.core.version import __version__
 from airpass.designs.api import Design
 from airpass.designs.bounds import LayoutCertificate
 from airpass.designs.tolerance import Tolerance
+from airpass.designs.turns import Book
 from airpass.documents.common import FORMAT_VERSION, channels_of
 from airpass.learning.history import TrainingRun
 from airpass.scenario import DeviceDraw, Scenario
@@ -45,6 +46,7 @@ def selection_document(selection: Selection) -> dict[str, Any]:
         "compile_seconds": selection.compile_seconds,
         "version": __version__,
         "seed": selection.seed,
+        **({} if selection.priorities is None else {"priorities": selection.priorities.tolist()}),
     }
 
 
@@ -122,6 +124,22 @@ def design_document(design: Design) -> dict[str, Any]:
     }
 
 
+def book_document(book: Book) -> dict[str, Any]:
+    """The result of `schedule`."""
+    return {
+        **_header("book"),
+        "move": book.move,
+        "turns": book.turns,
+        "designs": [design_document(one) for one in book.designs],
+        "covered": book.covered.tolist(),
+        "unservable": np.flatnonzero(book.unservable).tolist(),
+        "missing": np.flatnonzero(book.missing).tolist(),
+        "seconds": book.seconds,
+        "version": __version__,
+        "seed": book.seed,
+    }
+
+
 def tolerance_document(tolerance: Tolerance) -> dict[str, Any]:
     """The distribution of aligned devices of `design --tolerance-mm`."""
     return {
@@ -166,6 +184,7 @@ def training_document(runs: Sequence[TrainingRun]) -> dict[str, Any]:
                 "finished": run.finished,
                 "status": run.status,
                 "state": _single(run.state),
+                **({} if run.book is None else {"book": book_document(run.book)}),
             }
             for run in runs
         ],

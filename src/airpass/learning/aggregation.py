@@ -14,7 +14,8 @@ eqs. (13)-(21):
     r           = sum_k g_k b_{k,t} s_k + n                   eq. (13), n at all M receive chains
     s_hat       = m^H r/√eta_t                                eq. (14)
 
-and the mean update is (nu_t s_hat + sum_k phi_k mu_{k,t})/sum_k phi_k. In units of nu_t the wanted sum has
+and the mean update is (nu_t s_hat + sum_k phi_k mu_{k,t})/sum_k phi_k; the link of a turn has another divisor
+(`airpass.designs.turns`). In units of nu_t the wanted sum has
 the power sum_k a_{k,t}^2 = sum_k phi_k^2, as with equal deviations. The error is measured on the signal and
 reported next to the prediction of eq. (17), both in these units, with the average power of every device.
 
@@ -137,7 +138,7 @@ def over_the_air(
     misaligned = np.abs(gains[:, None] * transmit / np.sqrt(eta) - aligned) ** 2
     by_tensor = misaligned.sum(axis=0) + link.noise_power * np.vdot(link.beam, link.beam).real / eta
     return Aggregate(
-        update=denormalise(received, sent, weights, unit),
+        update=denormalise(received, sent, weights, unit, link.divisor),
         predicted_mse=float(np.mean(by_tensor[sent.tensor])),  # eq. (17)
         measured_mse=measured,
         power=power / (received.size * link.power),
@@ -211,8 +212,8 @@ def normalise(updates: Single, lengths: list[int], statistics: str = "device") -
     return Symbols(np.concatenate(parts, axis=1), tensor, means, deviations, tuple(lengths))
 
 
-def denormalise(received: Complex, sent: Symbols, weights: Real, unit: Real) -> Single:
-    """The mean update from the received symbols; `unit` is nu_t."""
+def denormalise(received: Complex, sent: Symbols, weights: Real, unit: Real, divisor: float) -> Single:
+    """The mean update from the received symbols; `unit` is nu_t, `divisor` the sum of weights."""
     entries = np.empty(2 * received.size)
     entries[0::2], entries[1::2] = received.real, received.imag
     entries *= np.sqrt(2.0) * np.repeat(unit[sent.tensor], 2)
@@ -220,4 +221,4 @@ def denormalise(received: Complex, sent: Symbols, weights: Real, unit: Real) -> 
     padded = np.array([length + length % 2 for length in sent.lengths])
     place = np.arange(entries.size) - np.repeat(np.cumsum(padded) - padded, padded)
     kept = place < np.repeat(sent.lengths, padded)
-    return np.asarray(entries[kept] / weights.sum(), dtype=np.float32)
+    return np.asarray(entries[kept] / divisor, dtype=np.float32)

@@ -15,6 +15,7 @@ from airpass.core.references import is_reference
 from airpass.core.registry import Report, discard
 from airpass.designs.api import design
 from airpass.designs.base import DesignMethod
+from airpass.designs.turns import Book, schedule
 from airpass.learning import FEDAVG
 from airpass.learning.data import Data
 from airpass.learning.data.partition import FederatedData, Split
@@ -28,7 +29,7 @@ from airpass.selection.base import SelectionMethod
 
 BLOCKS = ("held", "per-round")
 
-Scheme = str | DesignMethod | type[DesignMethod] | Link | Callable[..., Any]
+Scheme = str | DesignMethod | type[DesignMethod] | Link | Book | Callable[..., Any]
 OnStart = Callable[[str], None]
 OnSchemeRound = Callable[[str, int, Mapping[str, float]], None]
 OnEnd = Callable[[Sequence[TrainingRun]], None]
@@ -51,6 +52,8 @@ def compare(
     split: Split | None = None,
     report: Report = discard,
     progress: bool | None = None,
+    turns: int | str | None = None,
+    move: str = "antennas",
 ) -> Runs:
     """Design and train several schemes.
 
@@ -60,8 +63,8 @@ def compare(
         Receiver, radio and devices. Their weights are set by the data.
     schemes
         Each "fedavg", a design method (by name, `file.py:Name`, `package.module:Name`, object or function),
-        or a link that is ready, such as a design for the scenario that `prepare` gives. A mapping gives them
-        names of one's own.
+        or a link or book that is ready, such as a design for the scenario that `prepare` gives. A mapping
+        gives them names of one's own.
     dataset, options, seed, workers, data_dir
         As for `train`.
     folder
@@ -78,6 +81,8 @@ def compare(
         As for `prepare`.
     progress
         As for `train`.
+    turns, move
+        As for `schedule`: design methods find a book, whose designs are used by turns. None: one design.
 
     Returns
     -------
@@ -101,8 +106,12 @@ def compare(
         weighted, data = prepare(scenario, dataset, options, seed, data_dir, split=split, report=report)
     check_model(data, options, seed)  # before the designs, which may take long
 
-    def link(scheme: DesignMethod | Link | None) -> Link | None:
-        return design(weighted, scheme, seed=seed) if isinstance(scheme, DesignMethod) else scheme
+    def link(scheme: DesignMethod | Link | Book | None) -> Link | Book | None:
+        if not isinstance(scheme, DesignMethod):
+            return scheme
+        if turns is None:
+            return design(weighted, scheme, seed=seed)
+        return schedule(weighted, turns, move, scheme, seed=seed)
 
     return _train_each(
         {name: partial(link, scheme) for name, scheme in chosen.items()},
@@ -217,7 +226,7 @@ def compare_channels(
 
 
 def _train_each(
-    schemes: Mapping[str, Callable[[], Link | Draws | None]],
+    schemes: Mapping[str, Callable[[], Link | Draws | Book | None]],
     data: FederatedData,
     arguments: Mapping[str, Any],
     folder: Path | None,
@@ -248,9 +257,9 @@ def _train_each(
     return runs
 
 
-def _resolved(scheme: Scheme | None) -> DesignMethod | Link | None:
-    """A design method, a link, or None for ideal FedAvg."""
-    if scheme is None or isinstance(scheme, Link):
+def _resolved(scheme: Scheme | None) -> DesignMethod | Link | Book | None:
+    """A design method, a link, a book, or None for ideal FedAvg."""
+    if scheme is None or isinstance(scheme, Link | Book):
         return scheme
     if scheme == FEDAVG:
         return None
@@ -259,5 +268,5 @@ def _resolved(scheme: Scheme | None) -> DesignMethod | Link | None:
     return designs.METHODS.resolve(scheme, label="scheme")
 
 
-def _name(scheme: DesignMethod | Link | None) -> str:
+def _name(scheme: DesignMethod | Link | Book | None) -> str:
     return scheme.name if isinstance(scheme, DesignMethod) else scheme_name(scheme)

@@ -9,6 +9,7 @@ from airpass.aircomp import Link
 from airpass.core.results import Result
 from airpass.core.types import Single
 from airpass.designs.api import Design
+from airpass.designs.turns import Book
 from airpass.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Record:
     measured_sdr_db: float
     largest_power: float  # largest average transmit power of a device in a round, over P0; NaN for FedAvg
     seconds: float  # since the start of the run, without interruptions
+    turn: int = 0  # number of the book's design in this round, from 1; 0 without turns and in round 0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -69,6 +71,8 @@ class TrainingRun(Result):
         those of the last round with finite numbers.
     model
         The global model as a network; None if it is not known, as after reading a file.
+    book
+        The designs that the run went through by turns; None without turns.
     """
 
     scheme: str
@@ -83,6 +87,7 @@ class TrainingRun(Result):
     finished: bool
     status: str
     model: "nn.Module | None" = None
+    book: Book | None = None
 
     @property
     def design(self) -> Design | None:

@@ -16,6 +16,7 @@ from airpass.core.threads import one_blas_thread
 from airpass.core.types import Real
 from airpass.core.version import __version__
 from airpass.designs.api import Design, design
+from airpass.designs.turns import Book, TurnLink
 from airpass.kernels.clock import now
 from airpass.learning import FEDAVG, losses, models
 from airpass.learning.aggregation import over_the_air, weighted_mean
@@ -41,9 +42,10 @@ from airpass.scenario import Scenario
 OnRound = Callable[[int, Mapping[str, float]], None]
 
 
-def scheme_name(link: Link | None) -> str:
-    """Name of the method that found a link; "fedavg" for None, "link" if there is no method."""
-    return FEDAVG if link is None else str(getattr(getattr(link, "method", None), "name", "link"))
+def scheme_name(link: Link | Book | None) -> str:
+    """Name of the method that found a link or a book; "fedavg" for None, "link" if there is no method."""
+    found = link.design if isinstance(link, TurnLink) else link
+    return FEDAVG if found is None else str(getattr(getattr(found, "method", None), "name", "link"))
 
 
 def make_trainer(dataset: Dataset, samples: Samples, options: TrainOptions, seed: int) -> Trainer:
@@ -173,6 +175,8 @@ class Rounds:
             "scenario_sha256": "" if scenario is None else digest(scenario.to_dict()),
             "design_sha256": blocks_digest(links),
         }
+        if isinstance(self.link, TurnLink):
+            self.config["turns"] = len(links)
         if ideal is not None:
             self.config["weights_sha256"] = digest({"weights": ideal.tolist()})
 
@@ -295,7 +299,9 @@ class Rounds:
         old = self.scenario.devices
         assert old.drawn_from is not None
         fresh = replace(old.drawn_from, seed=self.seed).draw(period)
-        self.scenario = replace(self.scenario, devices=replace(fresh, samples=old.samples))
+        self.scenario = replace(
+            self.scenario, devices=replace(fresh, samples=old.samples, priority=old.priority)
+        )
         before = self.link
         if isinstance(before, Design):
             self.link = design(self.scenario, before.method, seed=self.seed, start_layout=before.layout)
@@ -323,6 +329,7 @@ class Rounds:
                 measured_sdr_db=sdr_db(signal, measured),
                 largest_power=float(rows[known, 4].max()) if known.any() else nan,
                 seconds=self.seconds,
+                turn=self.link.turn if isinstance(self.link, TurnLink) and self.round else 0,
             )
         )
         self.since = []
@@ -372,7 +379,7 @@ class Rounds:
             dataset=self.data.source.name,
             devices=self.devices,
             scenario=self.scenario,
-            link=self.link,
+            link=self.link.design if isinstance(self.link, TurnLink) else self.link,
             config=self.config | {"version": __version__},
             parameters=int(self.state.size),
             history=tuple(self.history),

@@ -17,6 +17,7 @@ from airpass.core.errors import InvalidInput
 from airpass.core.registry import Report, discard
 from airpass.core.threads import processors
 from airpass.designs.api import Design
+from airpass.designs.turns import Book
 from airpass.learning import losses
 from airpass.learning.client import (
     computing_device,
@@ -97,7 +98,7 @@ def _with_targets(data: Dataset, options: TrainOptions) -> Dataset:
 
 
 def train(
-    link: Link | Sequence[Link] | None,
+    link: Link | Book | Sequence[Link] | None,
     dataset: Data | FederatedData = DATASET,
     rounds: int | None = None,
     seed: int | None = None,
@@ -122,8 +123,9 @@ def train(
     link
         A design, a selection or any other link whose noise power is known. A sequence of T links, such as
         that of `select_draws`: the channels change from round to round, and round r = 1, 2, ... uses link
-        (r - 1) mod T. None: ideal FedAvg with the weights of `scenario`, or with `weights`. `prepare` gives
-        a scenario whose weights match the data.
+        (r - 1) mod T. A book of `schedule`: the same with its designs, and with weights that make the average
+        over a cycle unbiased. None: ideal FedAvg with the weights of `scenario`, or with `weights`.
+        `prepare` gives a scenario whose weights match the data.
     dataset
         As for `prepare`, or the data from `prepare`.
     rounds
@@ -132,7 +134,7 @@ def train(
         Seed of data partition, initial weights, mini-batches and noise. Default: the seed that the devices of
         the design or the scenario were drawn with, or 0.
     scenario
-        The devices of ideal FedAvg. A design has its own.
+        The devices of ideal FedAvg. A design and a book have their own.
     weights
         phi_k of ideal FedAvg, shape (K,), instead of those of `scenario`.
     options
@@ -165,7 +167,7 @@ def train(
     options = options or TrainOptions()
     if rounds is not None:
         options = replace(options, rounds=rounds)
-    if isinstance(link, Design):
+    if isinstance(link, Design | Book):
         scenario = link.scenario
     if seed is None:
         seed = 0 if scenario is None else scenario.seed
@@ -222,13 +224,15 @@ def train(
             run.go(workers, after_round)
         finally:
             shown.close()
-    return run.result()
+    return replace(run.result(), book=link) if isinstance(link, Book) else run.result()
 
 
-def _blocks(link: Link | Sequence[Link] | None) -> Sequence[Link]:
+def _blocks(link: Link | Book | Sequence[Link] | None) -> Sequence[Link]:
     """The links of consecutive rounds; none for ideal FedAvg."""
     if link is None:
         return ()
+    if isinstance(link, Book):
+        return link.links
     links = [link] if isinstance(link, Link) else link
     if not isinstance(links, Draws):  # all draws are alike, and each is selected when it is used
         links = tuple(links)

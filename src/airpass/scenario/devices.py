@@ -10,7 +10,8 @@ from airpass.core.randomness import Purpose, stream
 from airpass.core.types import Real
 
 LISTS = ("x_m", "y_m", "gain", "samples")  # what devices that are not drawn must have
-COLUMNS = ("x_m", "y_m", "z_m", "gain", "samples")  # one entry per device in each
+COLUMNS = ("x_m", "y_m", "z_m", "gain", "samples")  # one entry per device in each; always written
+PRIORITY = "priority"  # a column as well, written only if it is not one for all
 MNIST_TRAINING_IMAGES = 60_000  # split evenly among K devices if no sample counts are given
 
 
@@ -79,7 +80,7 @@ class DeviceDraw:
 
 @dataclass(frozen=True, eq=False)
 class Devices:
-    """Positions, gains and sample counts. All but `x_m` may be one number for all devices."""
+    """Positions, gains, sample counts and priorities. All but `x_m` may be one number for all devices."""
 
     x_m: Real  # x_k, shape (K,)
     y_m: Real  # y_k
@@ -87,9 +88,10 @@ class Devices:
     samples: Real  # |D_k| > 0
     z_m: Real = field(default_factory=lambda: np.zeros(()))  # z_k
     drawn_from: DeviceDraw | None = None  # None if they were given
+    priority: Real = field(default_factory=lambda: np.ones(()))  # v_k >= 0, of which one at least is > 0
 
     def __post_init__(self) -> None:
-        for name in COLUMNS:
+        for name in (*COLUMNS, PRIORITY):
             label = f"devices.{name}"
             given = getattr(self, name)
             if np.ndim(given) == 0 and name != "x_m":
@@ -112,6 +114,8 @@ class Devices:
                 bad = np.flatnonzero(values <= 0)
                 if bad.size:
                     raise InvalidInput(f"{label}[{bad[0]}] = {values[bad[0]]:g}: must be > 0")
+            if name == PRIORITY:
+                _check_priorities(values, label)
             values.flags.writeable = False
             checks.keep(self, **{name: values})
 
@@ -119,3 +123,17 @@ class Devices:
     def count(self) -> int:
         """K."""
         return int(self.x_m.size)
+
+    @property
+    def has_priorities(self) -> bool:
+        """Whether priorities differ from one."""
+        return bool((self.priority != 1.0).any())
+
+
+def _check_priorities(values: Real, label: str) -> None:
+    """Refuse priorities that are negative, or all zero."""
+    bad = np.flatnonzero(values < 0)
+    if bad.size:
+        raise InvalidInput(f"{label}[{bad[0]}] = {values[bad[0]]:g}: must be >= 0")
+    if not values.any():
+        raise InvalidInput(f"{label}: all are zero; at least one must be > 0")

@@ -20,7 +20,7 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
 from airpass.core.types import Complex, Real
-from airpass.scenario.devices import COLUMNS, LISTS, DeviceDraw, Devices
+from airpass.scenario.devices import COLUMNS, LISTS, PRIORITY, DeviceDraw, Devices
 from airpass.scenario.radio import Radio
 from airpass.scenario.receiver import ROUNDING, Receiver
 from airpass.scenario.weights import Weighting
@@ -101,6 +101,11 @@ class Scenario:
     def weights(self) -> Real:
         """phi_k, shape (K,)."""
         return self.weighting.weights(self.devices.samples)
+
+    @property
+    def priorities(self) -> Real:
+        """v_k >= 0, shape (K,). Designs maximise their sum over the selected devices."""
+        return self.devices.priority
 
     @property
     def budget(self) -> float:
@@ -263,6 +268,8 @@ class Scenario:
         }
         devices = {name: getattr(self.devices, name).tolist() for name in COLUMNS}
         devices["samples"] = [int(n) if n.is_integer() else n for n in devices["samples"]]
+        if self.devices.has_priorities:
+            devices[PRIORITY] = self.devices.priority.tolist()
         return {
             "receiver": receiver,
             "radio": asdict(self.radio),
@@ -336,6 +343,21 @@ class Scenario:
         """
         return replace(self, devices=replace(self.devices, samples=samples))
 
+    def with_priorities(self, priorities: Any) -> "Scenario":
+        """The same scenario with other priorities v_k.
+
+        Parameters
+        ----------
+        priorities
+            v_k >= 0, one per device, or one number for all.
+
+        Returns
+        -------
+        Scenario
+            A new scenario.
+        """
+        return replace(self, devices=replace(self.devices, priority=priorities))
+
     def with_radio(self, **changes: Any) -> "Scenario":
         """The same scenario with other radio values.
 
@@ -372,10 +394,11 @@ def _build(kind: type[T], section: str, table: Mapping[str, Any]) -> T:
 def _devices(table: Mapping[str, Any]) -> Devices:
     given = list(LISTS)
     drawn = [item.name for item in fields(DeviceDraw)]
-    checks.known_keys("devices", table, (*drawn, *given))
+    checks.known_keys("devices", table, (*drawn, *given, PRIORITY))
     lists = [name for name in given if name in table]
     if not lists:
-        return _build(DeviceDraw, "devices", table).draw()
+        found = _build(DeviceDraw, "devices", {key: table[key] for key in table if key != PRIORITY}).draw()
+        return replace(found, priority=table[PRIORITY]) if PRIORITY in table else found
     if mixed := [name for name in drawn if name in table and name not in COLUMNS]:
         raise InvalidInput(
             f"devices.{mixed[0]} cannot be combined with devices.{lists[0]}: devices are either drawn "

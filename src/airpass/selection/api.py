@@ -40,6 +40,8 @@ class Selection(Link):
         Time spent on compiling kernels, or on loading them from the cache.
     seed
         Seed of the search.
+    priorities
+        v_k, shape (K,); None if all are one.
     """
 
     method: SelectionMethod
@@ -48,6 +50,12 @@ class Selection(Link):
     seconds: float
     compile_seconds: float
     seed: int
+    priorities: Real | None = None
+
+    @property
+    def value(self) -> float:
+        """Sum of v_k over the selected devices; their number if there are no priorities."""
+        return float(self.selected_count if self.priorities is None else self.priorities[self.selected].sum())
 
     def __repr__(self) -> str:
         return f"Selection({self.method.name}: {self._outcome()})"
@@ -65,6 +73,7 @@ def select(
     options: Mapping[str, Any] | None = None,
     seed: int = 0,
     report: Report | None = None,
+    priorities: Any = None,
 ) -> Selection:
     """Choose devices and a beam.
 
@@ -91,6 +100,9 @@ def select(
         Seed of the method's random numbers.
     report
         Callback for progress messages.
+    priorities
+        v_k >= 0, one number for all devices or one for each. The sum of v_k over the selected devices takes
+        the place of their number. `InvalidInput` is raised if they differ and the method cannot use them.
 
     Returns
     -------
@@ -99,7 +111,9 @@ def select(
     """
     chosen = METHODS.resolve(method, options)
     matrix = checked_channels(channels)
-    return _draws(matrix[None], weights, budget, chosen, snr_db, mse_threshold, power, seed, report)[0]
+    return _draws(
+        matrix[None], weights, budget, chosen, snr_db, mse_threshold, power, seed, report, priorities
+    )[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -124,6 +138,8 @@ class Draws(Sequence[Selection]):
         Seed of every search.
     report
         Callback for progress messages.
+    priorities
+        v_k, shape (K,); None if all are one.
     """
 
     channels: Complex
@@ -134,6 +150,7 @@ class Draws(Sequence[Selection]):
     method: SelectionMethod
     seed: int
     report: Report = discard
+    priorities: Real | None = None
     _done: dict[int, Selection] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
@@ -162,7 +179,11 @@ class Draws(Sequence[Selection]):
         with one_blas_thread():
             watch = Stopwatch()
             effective = aircomp.effective_channels(matrix, self.weights, self.budget)
-            found = self.method.search(effective, stream(self.seed, Purpose.SELECTION), self.report)
+            rng = stream(self.seed, Purpose.SELECTION)
+            if self.priorities is None:
+                found = self.method.search(effective, rng, self.report)
+            else:
+                found = self.method.find(effective, self.priorities, rng, self.report)
         found = checked_search(self.method, found, len(matrix))
         return Selection(
             channels=matrix,
@@ -177,6 +198,7 @@ class Draws(Sequence[Selection]):
             seconds=watch.seconds,
             compile_seconds=watch.compile_seconds,
             seed=self.seed,
+            priorities=self.priorities,
         )
 
 
@@ -192,6 +214,7 @@ def select_draws(
     options: Mapping[str, Any] | None = None,
     seed: int = 0,
     report: Report | None = None,
+    priorities: Any = None,
 ) -> Draws:
     """Choose devices and a beam for every draw of the channels.
 
@@ -199,7 +222,7 @@ def select_draws(
     ----------
     channels
         Complex, shape (T, M, K): draws by receive chains by devices. A matrix (M, K) is one draw.
-    weights, budget, method, snr_db, mse_threshold, power, options, seed, report
+    weights, budget, method, snr_db, mse_threshold, power, options, seed, report, priorities
         As for `select`. Draw t gives what `select(channels[t], ...)` gives.
 
     Returns
@@ -209,7 +232,7 @@ def select_draws(
     """
     chosen = METHODS.resolve(method, options)
     stack = checked_stack(channels)
-    return _draws(stack, weights, budget, chosen, snr_db, mse_threshold, power, seed, report)
+    return _draws(stack, weights, budget, chosen, snr_db, mse_threshold, power, seed, report, priorities)
 
 
 def _draws(
@@ -222,12 +245,16 @@ def _draws(
     power: float,
     seed: int,
     report: Report | None,
+    priorities: Any,
 ) -> Draws:
     phi = checked_weights(weights, stack.shape[2])
     gamma, threshold = _budget(budget, snr_db, mse_threshold)
     checks.positive("power", power)
     checks.whole("seed", seed, 0)
-    return Draws(stack, phi, gamma, power, threshold, method, seed, report or discard)
+    values = None if priorities is None else checked_priorities(priorities, phi.size)
+    if values is not None and (values == 1.0).all():
+        values = None
+    return Draws(stack, phi, gamma, power, threshold, method, seed, report or discard, values)
 
 
 def _budget(
@@ -341,4 +368,27 @@ def checked_weights(weights: Any, count: int, label: str = "weights") -> Real:
     bad = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
     if bad.size:
         raise InvalidInput(f"{label}[{bad[0]}] = {values[bad[0]]}: must be finite and > 0")
+    return values
+
+
+def checked_priorities(priorities: Any, count: int) -> Real:
+    """`priorities` as K numbers, after validation; one number is that of all devices."""
+    try:
+        values = np.asarray(priorities)
+    except ValueError:
+        raise InvalidInput(f"priorities: must be one number for each of {count} devices") from None
+    if values.dtype.kind not in "iuf":
+        raise InvalidInput(f"priorities has dtype {values.dtype}: must be real numbers")
+    values = values.astype(np.float64)
+    if values.ndim == 0:
+        values = np.full(count, values)
+    if values.shape != (count,):
+        raise InvalidInput(
+            f"priorities has shape {values.shape}: must be one number for each of {count} devices"
+        )
+    bad = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if bad.size:
+        raise InvalidInput(f"priorities[{bad[0]}] = {values[bad[0]]}: must be finite and >= 0")
+    if not values.any():
+        raise InvalidInput("priorities: all are zero; at least one must be > 0")
     return values

@@ -12,7 +12,7 @@ import numpy as np
 from airpass import aircomp
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import Method, RecordedMethod, Report
-from airpass.core.types import Complex
+from airpass.core.types import Complex, Real
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +46,54 @@ class SelectionMethod(Method, ABC):
             A beam of unit norm.
         """
 
+    def prioritised(
+        self, effective: Complex, priorities: Real, rng: np.random.Generator, report: Report
+    ) -> BeamSearch:
+        """Find a beam for the largest sum of priorities, not for the most devices.
+
+        Methods that can do so override this. It is called by `find`, if priorities differ.
+
+        Parameters
+        ----------
+        effective, rng, report
+            As for `search`.
+        priorities
+            v_k >= 0, shape (K,), scaled such that the largest is one.
+
+        Returns
+        -------
+        BeamSearch
+            A beam of unit norm.
+        """
+        raise InvalidInput(f"priorities: {self.name} cannot use them; hrmc, hrmc+ and exhaustive can")
+
+    def find(
+        self, effective: Complex, priorities: Real, rng: np.random.Generator, report: Report
+    ) -> BeamSearch:
+        """Find a beam: `search` if all priorities are equal, else `prioritised`.
+
+        Parameters
+        ----------
+        effective, rng, report
+            As for `search`.
+        priorities
+            v_k >= 0, shape (K,); at least one is > 0.
+
+        Returns
+        -------
+        BeamSearch
+            A beam of unit norm. Multiplying all priorities by a power of two does not change it.
+        """
+        if (priorities == priorities[0]).all():
+            return self.search(effective, rng, report)
+        return self.prioritised(effective, scaled_priorities(priorities), rng, report)
+
+
+def scaled_priorities(priorities: Real) -> Real:
+    """Priorities over the largest of them."""
+    scaled: Real = priorities / priorities.max()
+    return scaled
+
 
 @dataclass(frozen=True)
 class RecordedSelection(RecordedMethod, SelectionMethod):
@@ -64,8 +112,23 @@ def checked_search(method: SelectionMethod, found: BeamSearch, chains: int) -> B
     return found
 
 
-def dominant_eigenvector(effective: Complex) -> Complex:
-    """Unit eigenvector of sum_k Q_k for its largest eigenvalue, the default start of a search."""
+def dominant_eigenvector(effective: Complex, priorities: Real | None = None) -> Complex:
+    """Unit eigenvector of sum_k v_k Q_k for its largest eigenvalue, the default start of a search.
+
+    Parameters
+    ----------
+    effective
+        Effective channels, shape (M, K).
+    priorities
+        v_k, shape (K,); one each if not given.
+
+    Returns
+    -------
+    Complex
+        A beam of unit norm, shape (M,).
+    """
+    if priorities is not None and (priorities != 1.0).any():
+        effective = effective * np.sqrt(priorities)
     _, vectors = np.linalg.eigh(effective @ effective.conj().T)
     start: Complex = np.ascontiguousarray(vectors[:, -1])
     return start

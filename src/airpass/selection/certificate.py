@@ -8,6 +8,12 @@ and if z_k >= 1 held for all k in S, sum_{k in S} y_k <= lambda_max(sum_{k in S}
 y comes from a semidefinite program, but both statements hold for every y: they are checked here
 by one eigenvalue, so that the tolerance of the solver cannot invalidate them. Devices with
 ||h_k|| < 1 are excluded first: no beam gives them a score of one.
+
+With priorities v_k >= 0, multiplying min(1, z_k) <= (1 - y_k) + y_k z_k by v_k and summing gives
+
+    sum of v_k over z_k >= 1  <=  sum_k (v_k - u_k) + lambda_max(sum_k u_k Q_k),   u_k = v_k y_k,
+
+for any 0 <= u_k <= v_k. The best u comes from the same program with the bounds v_k in place of 1.
 """
 
 from collections.abc import Sequence
@@ -21,7 +27,7 @@ from airpass import aircomp
 from airpass.core.errors import InvalidInput
 from airpass.core.types import Complex, Real
 from airpass.optim.conic import LiftedProgram
-from airpass.selection.api import checked_channels, checked_weights, select
+from airpass.selection.api import checked_channels, checked_priorities, checked_weights, select
 from airpass.selection.hrmc import Hrmc
 
 ROUNDING = 1e-9  # relative rounding error of the eigenvalue
@@ -29,11 +35,11 @@ ROUNDING = 1e-9  # relative rounding error of the eigenvalue
 
 @dataclass(frozen=True, eq=False)
 class Certificate:
-    """Upper bound on the number of selected devices, valid for every beam."""
+    """Upper bound on the number of selected devices, or on their value, valid for every beam."""
 
-    at_most: int
-    bound: float  # before rounding down
-    multipliers: Real  # y_k of the proof; zero for excluded devices
+    at_most: float  # a whole number unless there are priorities
+    bound: float  # before rounding down; with priorities, before the allowance for rounding errors
+    multipliers: Real  # y_k of the proof, or u_k with priorities; zero for excluded devices
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,13 +51,15 @@ class SetCheck:
     multipliers: Real | None  # sum of y exceeds lambda_max; None unless infeasible
 
 
-def upper_bound(effective: Complex) -> Certificate:
+def upper_bound(effective: Complex, priorities: Real | None = None) -> Certificate:
     """Upper bound for effective channels √Γ g_k/φ_k.
 
     Parameters
     ----------
     effective
         Complex, shape (M, K).
+    priorities
+        v_k, shape (K,); if given, the sum of v_k over the selected devices is bounded, not their number.
 
     Returns
     -------
@@ -59,17 +67,22 @@ def upper_bound(effective: Complex) -> Certificate:
         The bound and its multipliers.
     """
     able = np.linalg.norm(effective, axis=0) ** 2 >= 1.0 - ROUNDING
+    counted = priorities is None or bool((priorities == 1.0).all())
+    values = np.ones(able.size) if priorities is None else priorities
+    able &= values > 0.0
     multipliers = np.zeros(effective.shape[1])
     if not able.any():
         return Certificate(0, 0.0, multipliers)
-    chosen = np.ascontiguousarray(effective[:, able])
-    count = chosen.shape[1]
-    found = LiftedProgram(chosen).solve(np.zeros((chosen.shape[0],) * 2, np.complex128), np.ones(count))
-    y = np.clip(found.multipliers, 0.0, 1.0)  # the bound holds for these only, whatever the solver returns
+    chosen, values = np.ascontiguousarray(effective[:, able]), values[able]
+    top = 1.0 if counted else float(values.max())  # the program has the largest priority as its unit
+    found = LiftedProgram(chosen).solve(np.zeros((chosen.shape[0],) * 2, np.complex128), values / top)
+    # The bound holds for these only, whatever the solver returns.
+    y = np.clip(found.multipliers * top, 0.0, values)
     multipliers[able] = y
-    trivial = float(count)  # the bound of y = 0
-    bound = min(trivial, count - float(y.sum()) + _largest(chosen, y))
-    return Certificate(floor(bound * (1.0 + ROUNDING)), bound, multipliers)
+    trivial = float(values.sum())  # the bound of y = 0
+    bound = min(trivial, trivial - float(y.sum()) + _largest(chosen, y))
+    allowed = bound * (1.0 + ROUNDING)
+    return Certificate(floor(allowed) if counted else allowed, bound, multipliers)
 
 
 def check_set(effective: Complex, devices: Sequence[int], seed: int = 0, starts: int = 64) -> SetCheck:
@@ -102,8 +115,8 @@ def check_set(effective: Complex, devices: Sequence[int], seed: int = 0, starts:
     return SetCheck("undecided", None, None)
 
 
-def certify(channels: Any, weights: Any = None, *, budget: float) -> Certificate:
-    """Compute an upper bound on the number of devices that any beam can select.
+def certify(channels: Any, weights: Any = None, *, budget: float, priorities: Any = None) -> Certificate:
+    """Compute an upper bound on the number of devices that any beam can select, or on their value.
 
     Parameters
     ----------
@@ -113,6 +126,8 @@ def certify(channels: Any, weights: Any = None, *, budget: float) -> Certificate
         phi_k, shape (K,); 1/K each if not given.
     budget
         Gamma.
+    priorities
+        v_k >= 0, shape (K,). If given, the sum of v_k over the selected devices is bounded.
 
     Returns
     -------
@@ -121,7 +136,8 @@ def certify(channels: Any, weights: Any = None, *, budget: float) -> Certificate
     """
     matrix = checked_channels(channels)
     phi = checked_weights(weights, matrix.shape[1])
-    return upper_bound(aircomp.effective_channels(matrix, phi, budget))
+    values = None if priorities is None else checked_priorities(priorities, matrix.shape[1])
+    return upper_bound(aircomp.effective_channels(matrix, phi, budget), values)
 
 
 def parse_set(text: str, count: int) -> list[int]:

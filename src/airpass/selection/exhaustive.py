@@ -6,6 +6,7 @@ is maximised from several starts. The search over subsets is exhaustive; the sea
 multi-start local search, reliable for about a dozen devices.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -79,22 +80,55 @@ class Exhaustive(SelectionMethod):
 
     def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
         """The largest feasible subset; among those of equal size, the one with the largest weakest score."""
-        size, count = effective.shape
+        able, beams = self._able(effective, np.ones(effective.shape[1])), self._beams(effective, rng)
+        groups = (combinations(able, size) for size in range(len(able), 0, -1))
+        return self._first_feasible(effective, groups, able, beams, report)
+
+    def prioritised(
+        self, effective: Complex, priorities: Real, rng: np.random.Generator, report: Report
+    ) -> BeamSearch:
+        """The feasible subset of the largest value; among equals, the one with the largest weakest score."""
+        able, beams = self._able(effective, priorities), self._beams(effective, rng)
+        values: dict[float, list[tuple[int, ...]]] = {}
+        for size in range(len(able), 0, -1):
+            for subset in combinations(able, size):
+                values.setdefault(float(priorities[list(subset)].sum()), []).append(subset)
+        groups = (values[value] for value in sorted(values, reverse=True))
+        return self._first_feasible(effective, groups, able, beams, report)
+
+    def _able(self, effective: Complex, priorities: Real) -> list[int]:
+        """Devices that count and that some beam selects."""
+        count = priorities.size
         if count > MOST_DEVICES:
             raise InvalidInput(f"method = 'exhaustive' with {count} devices: takes at most {MOST_DEVICES}")
-        able = [k for k in range(count) if np.linalg.norm(effective[:, k]) ** 2 >= 1.0]
-        beams = random_beams(self.starts, size, rng)
+        lengths = np.linalg.norm(effective, axis=0)
+        return [k for k in range(count) if lengths[k] ** 2 >= 1.0 and priorities[k] > 0.0]
+
+    def _beams(self, effective: Complex, rng: np.random.Generator) -> Complex:
+        """Random starts."""
+        return random_beams(self.starts, len(effective), rng)
+
+    def _first_feasible(
+        self,
+        effective: Complex,
+        groups: Iterable[Iterable[tuple[int, ...]]],
+        able: list[int],
+        beams: Complex,
+        report: Report,
+    ) -> BeamSearch:
+        """The subset with the largest weakest score of the first group that has a feasible one."""
         if not able:
             strongest = effective[:, np.linalg.norm(effective, axis=0).argmax()]
             return BeamSearch(beam=strongest / np.linalg.norm(strongest), work={"subsets": 0})
         clash = _clashes(effective, able)
         tried = 0
-        for target in range(len(able), 0, -1):
-            report(f"subsets of {target}")
+        for group in groups:
             best: tuple[float, Complex] | None = None
-            for subset in combinations(able, target):
+            for subset in group:
                 if any(pair in clash for pair in combinations(subset, 2)):
                     continue
+                if tried % 100 == 0:
+                    report(f"subsets of {len(subset)}")
                 tried += 1
                 chosen = np.ascontiguousarray(effective[:, list(subset)])
                 starts = np.vstack([dominant_eigenvector(chosen)[None, :], beams])

@@ -11,7 +11,10 @@ the weakest score among the feasible and nearly feasible devices is maximised (e
 | mu, kappa_mu, mu_min   | `level`, `level_shrink`, `level_min`          |
 | w_k, eps_w             | `weights` (set by `reweights`), `reweight_floor` |
 | delta, tau_m           | `margin`, `margin_temperature`                |
-| m-bar, S-bar           | `searched`, counted by `searched_count`       |
+| m-bar, S-bar           | `searched`, of value `searched_value`         |
+
+With priorities v_k, the terms of the surrogate are multiplied by v_k, and sums of v_k take the place of
+numbers of devices.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +30,7 @@ from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
 from airpass.optim.objectives import Saturating, Softmin
-from airpass.optim.ranking import rank
+from airpass.optim.ranking import value_rank
 from airpass.optim.schedules import grow, shrink
 from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector, random_beams
 
@@ -54,28 +57,28 @@ class Parameters(NamedTuple):
 
 
 @kernel
-def reweights(scores: Real, sharpness: float, floor: float, out: Real) -> None:
-    """w_k = 1/(v_k + eps_w) with the softplus violation v_k of eq. (33): eq. (41)."""
+def reweights(scores: Real, sharpness: float, floor: float, priorities: Real, out: Real) -> None:
+    """w_k = 1/(v_k + eps_w) with the softplus violation v_k of eq. (33), times the priority: eq. (41)."""
     for k in range(scores.size):
         t = sharpness * (1.0 - scores[k])
         softplus = max(t, 0.0) + np.log1p(np.exp(-abs(t)))
-        out[k] = 1.0 / (softplus / sharpness + floor)
+        out[k] = priorities[k] / (softplus / sharpness + floor)
 
 
 @kernel
 def _algorithm_1(
-    columns_re: Real, columns_im: Real, start: Complex, parameters: Parameters
-) -> tuple[Complex, int, float, int, int, int]:
-    """Algorithm 1 from one start: beam, count, weakest score; stages, iterations, evaluations."""
+    columns_re: Real, columns_im: Real, priorities: Real, start: Complex, parameters: Parameters
+) -> tuple[Complex, float, float, int, int, int]:
+    """Algorithm 1 from one start: beam, value, weakest score; stages, iterations, evaluations."""
     searched = start.copy()  # line 1
     sharpness, level = parameters.sharpness, parameters.level  # line 2
-    weights = np.ones(columns_re.shape[1])  # line 3
+    weights = priorities.copy()  # line 3
     workspace = cg.new_workspace(columns_re.shape[1])
     cg.load_point(workspace, columns_re, columns_im, searched)
     iterations = 0
     evaluations = 0
     stages = 0
-    previous_count = -1
+    previous_value = -1.0
     previous_weakest = 0.0
     while stages < parameters.max_stages:  # line 4
         objective = Saturating(weights, sharpness, level)
@@ -88,23 +91,23 @@ def _algorithm_1(
         evaluations += found.evaluations
         # Recomputed: the workspace may be a step behind, and accumulates rounding errors along a descent.
         cg.load_point(workspace, columns_re, columns_im, searched)
-        count, weakest = rank(workspace.scores)
+        value, weakest = value_rank(workspace.scores, priorities)
         # Line 8, evaluated before lines 6 and 7, which do not affect the result of the last stage: the
         # surrogate is at its sharpest, and the feasible set no longer changes.
         if sharpness == parameters.sharpness_max and level == parameters.level_min:
             settled = abs(weakest - previous_weakest) <= 1e-3 * abs(weakest)
-            if count == previous_count and settled:
+            if value == previous_value and settled:
                 break
-        previous_count, previous_weakest = count, weakest
-        reweights(workspace.scores, sharpness, parameters.reweight_floor, weights)  # line 6
+        previous_value, previous_weakest = value, weakest
+        reweights(workspace.scores, sharpness, parameters.reweight_floor, priorities, weights)  # line 6
         sharpness = grow(sharpness, parameters.sharpness_growth, parameters.sharpness_max)  # line 7
         level = shrink(level, 1.0 / parameters.level_shrink, parameters.level_min)
 
     scores = workspace.scores
-    searched_count, searched_weakest = rank(scores)  # line 9
-    active = np.flatnonzero(scores >= 1.0 - parameters.margin)  # line 10
+    searched_value, searched_weakest = value_rank(scores, priorities)  # line 9
+    active = np.flatnonzero((scores >= 1.0 - parameters.margin) & (priorities > 0.0))  # line 10
     if active.size == 0:  # lines 11, 15
-        return searched, searched_count, searched_weakest, stages, iterations, evaluations
+        return searched, searched_value, searched_weakest, stages, iterations, evaluations
     active_re = np.empty((columns_re.shape[0], active.size))
     active_im = np.empty((columns_re.shape[0], active.size))
     for i in range(columns_re.shape[0]):
@@ -120,10 +123,11 @@ def _algorithm_1(
     consolidated = found.point
     iterations += found.iterations
     evaluations += found.evaluations
-    count, weakest = rank(projections.squares(columns_re, columns_im, consolidated))  # line 13
-    if count >= searched_count:  # line 14
-        return consolidated, count, weakest, stages, iterations, evaluations
-    return searched, searched_count, searched_weakest, stages, iterations, evaluations
+    scores = projections.squares(columns_re, columns_im, consolidated)
+    value, weakest = value_rank(scores, priorities)  # line 13
+    if value >= searched_value:  # line 14
+        return consolidated, value, weakest, stages, iterations, evaluations
+    return searched, searched_value, searched_weakest, stages, iterations, evaluations
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,12 @@ class Hrmc(SelectionMethod):
 
     def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
         """Algorithm 1 from every start; the beam with the most devices, then the largest weakest score."""
+        return self.prioritised(effective, np.ones(effective.shape[1]), rng, report)
+
+    def prioritised(
+        self, effective: Complex, priorities: Real, rng: np.random.Generator, report: Report
+    ) -> BeamSearch:
+        """The same with sums of priorities in place of numbers of devices."""
         columns_re, columns_im = projections.split(effective)
         step_scale = min(1.0, LARGE_K / effective.shape[1])
         step, tolerance = float(self.initial_step), float(self.tolerance)
@@ -185,11 +195,11 @@ class Hrmc(SelectionMethod):
             consolidation=cg.Limits(step, self.stage_iterations, tolerance),
             max_stages=self.max_stages,
         )
-        starts = [dominant_eigenvector(effective)]
+        starts = [dominant_eigenvector(effective, priorities)]
         starts += list(random_beams(self.starts - 1, effective.shape[0], rng))
 
-        def run(start: Complex) -> tuple[Complex, int, float, int, int, int]:
-            return _algorithm_1(columns_re, columns_im, start, parameters)
+        def run(start: Complex) -> tuple[Complex, float, float, int, int, int]:
+            return _algorithm_1(columns_re, columns_im, priorities, start, parameters)
 
         threads = min(self.threads, self.starts)
         if threads == 1:

@@ -11,6 +11,12 @@
 
 A result of a race with as many devices as before replaces the current design, so that the chain moves on
 among designs with equally many devices.
+
+With priorities v_k, the terms of the smooth count are multiplied by v_k, and designs are judged by their
+value, the sum of v_k over the selected devices, in place of the number of these. Devices of priority zero are
+not wanted. Growing tries devices in the order of v_k z_k. If one does not fit, it is tried again without the
+selected devices of lowest priority, as many as together count less than it; then the outsider of the largest
+score is tried. With v_k = 1 nothing of this differs from the search without priorities.
 """
 
 from collections.abc import Callable
@@ -28,9 +34,9 @@ from airpass.designs.joint.ascent import AscentLimits, ascend
 from airpass.designs.joint.space import Space, Wanted, scores_at, wanted_of
 from airpass.designs.joint.sweep import Goal, Moves, descend
 from airpass.optim import conjugate_gradient as cg
-from airpass.optim.ranking import rank
+from airpass.optim.ranking import value_rank
 from airpass.scenario import Scenario
-from airpass.selection.base import dominant_eigenvector
+from airpass.selection.base import dominant_eigenvector, scaled_priorities
 from airpass.selection.hrmc_plus import HrmcPlus, regrow
 
 # log2 of the powers p of each phase, and the largest number of sweeps over all antennas for each.
@@ -48,7 +54,7 @@ LAST_LIMITS = AscentLimits(max_iterations=100, tolerance=1e-5, enough=np.inf, me
 
 KICKED = 1  # waveguides that a kick redraws
 AHEAD = 50  # K over the number of devices that growing and racing add at a time; at least one is added
-ACCEPT = 0  # devices that a kick must gain for its result to replace the current design
+ACCEPT = 0  # value that a kick must gain for its result to replace the current design
 GIVE_UP = 0.7  # weakest score below which a race skips its last power
 
 
@@ -61,15 +67,20 @@ class Problem:
     space: Space
     across: bool
 
-    @property
-    def count(self) -> int:
-        """K."""
-        return self.margins.size
+    @cached_property
+    def priorities(self) -> Real:
+        """v_k, scaled such that the largest is one."""
+        return scaled_priorities(self.scenario.priorities)
+
+    @cached_property
+    def devices(self) -> Index:
+        """Numbers of the devices with a priority above zero."""
+        return np.flatnonzero(self.priorities > 0.0)
 
     @property
     def ahead(self) -> int:
         """Number of devices to add at a time."""
-        return max(1, self.count // AHEAD)
+        return max(1, self.devices.size // AHEAD)
 
     @property
     def moves(self) -> Moves:
@@ -85,7 +96,7 @@ class Problem:
         """A layout with a beam, or with the dominant eigenvector."""
         if beam is None:
             beam = dominant_eigenvector(self.effective(layout))
-        return Found(layout, beam, scores_at(self.space, layout, beam))
+        return Found(layout, beam, scores_at(self.space, layout, beam), self.priorities)
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,20 +106,38 @@ class Found:
     layout: Real
     beam: Complex
     scores: Real
+    priorities: Real  # v_k
 
     @cached_property
-    def rank(self) -> tuple[int, float]:
-        """Number of selected devices, and the weakest score among them."""
-        return rank(self.scores)
+    def rank(self) -> tuple[float, float]:
+        """Sum of the selected devices' priorities, and the weakest score among them."""
+        return value_rank(self.scores, self.priorities)
 
     @property
-    def selected(self) -> int:
-        """Number of selected devices."""
+    def value(self) -> float:
+        """Sum of the selected devices' priorities."""
         return self.rank[0]
 
-    def strongest(self, count: int) -> Index:
-        """The devices with the largest scores, by number."""
-        return np.sort(np.argsort(-self.scores, kind="stable")[:count])
+    @cached_property
+    def selected(self) -> Index:
+        """The selected devices with a priority above zero, by number."""
+        return np.flatnonzero((self.scores >= 1.0) & (self.priorities > 0.0))
+
+    @cached_property
+    def order(self) -> Index:
+        """The devices with a priority above zero: the selected first, each part by falling v_k z_k."""
+        counts = self.priorities > 0.0
+        order = np.lexsort((-self.priorities * self.scores, ~((self.scores >= 1.0) & counts)))
+        return order[counts[order]]
+
+    def first(self, count: int) -> Index:
+        """The first devices of `order`, by number."""
+        return np.sort(self.order[:count])
+
+    def number_above(self, value: float) -> int:
+        """How many of the first devices of `order` are worth more than `value`; all if they are not."""
+        worth = np.cumsum(self.priorities[self.order])
+        return min(int(np.searchsorted(worth, value, side="right")) + 1, worth.size)
 
     def weakest(self, devices: Index) -> float:
         """The smallest score of some devices."""
@@ -169,24 +198,24 @@ class Chain:
             current = self.grown(current)
         self.note("first design", current)
         for number in range(1, kicks + 1):
-            if self.best.selected == self.problem.count:
+            if self.best.selected.size == self.problem.devices.size:
                 break
-            before = self.best.selected
+            before = self.best.value
             reached = self.annealed(self.kicked(current, number))
             if grow:
-                reached = self.raced(reached, max(1, current.selected))
-            if reached.selected >= current.selected + ACCEPT:
+                reached = self.raced(reached, max(self.least, current.value))
+            if reached.value >= current.value + ACCEPT:
                 current = reached
-            if self.best.selected > before:
+            if self.best.value > before:
                 self.note(f"kick {number}", self.best)
 
     def resumed(self, start: Start) -> Found:
         """The given layout with the best beam for it, found from the given beam if there is one."""
         effective = self.problem.effective(start.layout)
         if start.beam is None:
-            beam = HrmcPlus().search(effective, self.rng(0), discard).beam
+            beam = HrmcPlus().find(effective, self.problem.priorities, self.rng(0), discard).beam
         else:
-            beam = regrow(effective, start.beam)
+            beam = regrow(effective, start.beam, self.problem.priorities)
         found = self.problem.at(start.layout, beam)
         self.keep(found)
         return found
@@ -197,15 +226,24 @@ class Chain:
         """Sweep; the end, and the best on the way."""
         problem = self.problem
         result = descend(
-            found.layout, found.beam, problem.space, wanted, goal, problem.moves, sweeps, until, self.stop
+            found.layout,
+            found.beam,
+            problem.space,
+            wanted,
+            goal,
+            problem.moves,
+            sweeps,
+            until,
+            problem.priorities,
+            self.stop,
         )
         self.work["sweeps"] += result.sweeps
         self.work["places"] += result.tried
-        best = Found(result.best_layout, result.best_beam, result.best_scores)
+        best = Found(result.best_layout, result.best_beam, result.best_scores, problem.priorities)
         self.keep(best)
         if self.stop[0] != 0:
             raise Stopped
-        return Found(result.layout, result.beam, result.scores), best
+        return Found(result.layout, result.beam, result.scores, problem.priorities), best
 
     def ascend(self, found: Found, wanted: Wanted, doublings: int, limits: AscentLimits) -> Found:
         """Raise the weakest score in all positions and the beam together."""
@@ -219,7 +257,8 @@ class Chain:
 
     def annealed(self, found: Found) -> Found:
         """Minimise the smooth count over all devices at increasing powers; the best of the ends."""
-        everyone = self.wanted(np.arange(self.problem.count))
+        devices = self.problem.devices
+        everyone = wanted_of(self.problem.space, devices, self.problem.priorities[devices])
         best = found
         for doublings in ANNEAL:
             found, _ = self.descend(found, everyone, Goal(doublings, 1.0), ANNEAL_SWEEPS, False)
@@ -230,24 +269,58 @@ class Chain:
         """Add the best outsiders, until not even one can be added."""
         best = found
         ahead = self.problem.ahead
-        while found.selected < self.problem.count:
-            devices = found.strongest(found.selected + ahead)
-            wanted = self.wanted(devices)
-            trial = found
-            for doublings in GROW:
-                trial, seen = self.descend(trial, wanted, Goal(doublings, 0.0), GROW_SWEEPS, True)
-                best = max(best, seen, key=lambda one: one.rank)
-                if trial.selected > found.selected:
+        while found.selected.size < self.problem.devices.size:
+            devices = found.first(found.selected.size + ahead)
+            trial, seen = self.added(found, devices)
+            best = max(best, seen, key=lambda one: one.rank)
+            for other in self.others(found, devices) if ahead == 1 else ():
+                if trial.value > found.value:
                     break
-            if trial.selected <= found.selected:
-                trial = self.finished(trial, devices, wanted)
-            if trial.selected > found.selected:
+                trial, seen = self.added(found, other)
+                best = max(best, seen, key=lambda one: one.rank)
+            if trial.value > found.value:
                 found = trial
             elif ahead == 1:
                 break
             else:
                 ahead //= 2
         return max(best, found, key=lambda one: one.rank)
+
+    def added(self, found: Found, devices: Index) -> tuple[Found, Found]:
+        """Raise the weakest score of a set until the value grows; the end, and the best on the way."""
+        wanted = self.wanted(devices)
+        trial = best = found
+        for doublings in GROW:
+            trial, seen = self.descend(trial, wanted, Goal(doublings, 0.0), GROW_SWEEPS, True)
+            best = max(best, seen, key=lambda one: one.rank)
+            if trial.value > found.value:
+                break
+        if trial.value <= found.value:
+            trial = self.finished(trial, devices, wanted)
+        return trial, best
+
+    def others(self, found: Found, devices: Index) -> list[Index]:
+        """Sets to try if the selected devices and one outsider do not fit; none if priorities are equal.
+
+        The set without the selected devices of lowest priority that together count less than the outsider,
+        and the selected devices with the outsider of the largest score.
+        """
+        worth = self.problem.priorities
+        inside = found.scores[devices] >= 1.0
+        outsider = devices[~inside]
+        order = devices[inside][np.argsort(worth[devices[inside]], kind="stable")]
+        dropped = int((np.cumsum(worth[order]) < worth[outsider].sum()).sum())
+        sets = [np.setdiff1d(devices, order[:dropped])] if dropped else []
+        outside = found.order[found.selected.size :]
+        nearest = outside[np.argsort(-found.scores[outside], kind="stable")[:1]]
+        if not np.array_equal(nearest, outsider):
+            sets.append(np.sort(np.concatenate([found.selected, nearest])))
+        return sets
+
+    @property
+    def least(self) -> float:
+        """The lowest priority above zero."""
+        return float(self.problem.priorities[self.problem.devices].min())
 
     def finished(self, found: Found, devices: Index, wanted: Wanted) -> Found:
         """If a set nearly fits, raise its weakest score in all positions and the beam together."""
@@ -266,10 +339,11 @@ class Chain:
         layout[picked] = self.problem.scenario.random_layout(random)[picked]
         return self.problem.at(layout, found.beam)
 
-    def raced(self, found: Found, target: int) -> Found:
-        """At least `target` devices, or give up soon."""
+    def raced(self, found: Found, target: float) -> Found:
+        """A value of at least `target`, or give up soon."""
         best = found
-        devices = found.strongest(target + self.problem.ahead)
+        worth = self.problem.priorities
+        devices = found.first(found.number_above(target) + self.problem.ahead - 1)
         sweeps = GROW_SWEEPS
         while True:
             wanted = self.wanted(devices)
@@ -284,20 +358,22 @@ class Chain:
             if found.weakest(devices) < 1.0:
                 found = self.finished(found, devices, wanted)
                 best = max(best, found, key=lambda one: one.rank)
-            if best.selected >= target:
+            if best.value >= target:
                 return self.grown(best)
-            if devices.size <= target:
+            order = np.argsort(worth[devices] * found.scores[devices])
+            left = worth[devices].sum() - np.cumsum(worth[devices][order])
+            spare = int((left >= target).sum())  # devices that need not be in the set
+            if spare == 0:
                 return best
-            dropped = (devices.size - target + 1) // 2
-            devices = np.delete(devices, np.argsort(found.scores[devices])[:dropped])
+            devices = np.delete(devices, order[: (spare + 1) // 2])
             sweeps = 1  # after devices were dropped
 
     def polish(self) -> None:
         """Raise the weakest score of the devices selected in the end."""
         found = self.best
-        devices = np.flatnonzero(found.scores >= 1.0)
+        devices = found.selected
         if devices.size == 0:
-            devices = np.array([np.argmax(found.scores)])
+            devices = found.order[:1]
         wanted = self.wanted(devices)
         for doublings in POLISH:
             found, _ = self.descend(found, wanted, Goal(doublings, 0.0), POLISH_SWEEPS, False)

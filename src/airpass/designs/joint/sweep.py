@@ -21,7 +21,7 @@ from airpass.kernels.sums import lane_sum_single
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
 from airpass.optim.objectives import Hill
-from airpass.optim.ranking import rank
+from airpass.optim.ranking import value_rank
 
 TRIES = 3  # candidates that are evaluated per antenna
 FLATTEST = 2  # log2 of the largest power p in the slopes of the scan; more would only see the weakest devices
@@ -464,6 +464,7 @@ def descend(
     moves: Moves,
     most_sweeps: int,
     until_selected: bool,
+    priorities: Real,
     stop: Flag,
 ) -> Descended:
     """Sweep until F decreases little.
@@ -476,6 +477,8 @@ def descend(
         Largest number of sweeps.
     until_selected
         Also end once the scores of all wanted devices are at least one.
+    priorities
+        v_k of all devices, shape (K,), by which points are ranked.
 
     Returns
     -------
@@ -485,7 +488,7 @@ def descend(
     layout, beam = start_layout, start_beam
     scores = scores_at(space, layout, beam)
     best_layout, best_beam, best_scores = layout, beam, scores
-    best = rank(scores)
+    best = value_rank(scores, priorities)
     tried = 0
     sweeps = 0
     while sweeps < most_sweeps and stop[0] == 0:
@@ -494,7 +497,7 @@ def descend(
         scores = scores_at(space, layout, beam)
         sweeps += 1
         tried += swept.tried
-        reached = rank(scores)
+        reached = value_rank(scores, priorities)
         if reached > best:
             best = reached
             best_layout, best_beam, best_scores = layout, beam, scores

@@ -1,0 +1,336 @@
+"""Books of designs, and training by turns."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from airpass import Book, InvalidInput, Scenario, TrainOptions, certify_layouts, design, load, schedule, train
+from airpass.aircomp import Link
+from airpass.core.types import Single
+from airpass.designs.plus import AirpassPlus
+from airpass.designs.shared_layout import shared_layout
+from airpass.learning import aggregation
+from airpass.learning.compare import compare
+from airpass.learning.training import prepare
+from command_line import assert_refused
+
+FAST = AirpassPlus(effort="fast", threads=1)
+
+
+def book_for(seed: int, snr_db: float = 3.0, turns: int | str = "auto", move: str = "antennas") -> Book:
+    return schedule(Scenario.paper(8, 4, 4, snr_db, seed), turns, move, FAST)
+
+
+@pytest.fixture(scope="module")
+def book() -> Book:
+    found = book_for(2)
+    assert found.turns > 1
+    return found
+
+
+@pytest.fixture(scope="module")
+def beams() -> Book:
+    return book_for(1, move="beams")
+
+
+class TestBooks:
+    @settings(max_examples=8)
+    @given(st.integers(0, 10_000), st.floats(-2.0, 8.0), st.sampled_from(["antennas", "beams"]))
+    def test_a_book_covers_what_it_says(self, seed: int, snr_db: float, move: str) -> None:
+        found = book_for(seed, snr_db, move=move)
+        counts = np.zeros(8, int)
+        for one in found.designs:
+            channels = found.scenario.channels(one.layout)  # type: ignore[arg-type]
+            gains = np.abs(one.beam.conj() @ channels) ** 2
+            counts += found.scenario.budget * gains / found.scenario.weights**2 >= 1.0
+            assert one.scenario is found.scenario
+        assert counts.tolist() == found.covered.tolist()
+        assert (found.unservable == certify_layouts(found.scenario).unservable).all()
+        assert not (found.unservable & (found.covered > 0)).any()
+        assert (found.missing == ((found.covered == 0) & ~found.unservable)).all()
+        assert all((one.selected & (found.covered > 0)).any() for one in found.designs) or found.turns == 1
+
+    def test_turns_serve_more_than_one_design(self) -> None:
+        once = twice = 0
+        for seed in range(6):
+            found = book_for(seed)
+            once += design(found.scenario, FAST).selected_count
+            twice += int((found.covered > 0).sum())
+            assert not found.missing.any()
+        assert twice > 1.2 * once
+
+    def test_a_layout_for_all_devices(self) -> None:
+        scenario = Scenario.paper(8, 4, 4, 3.0, 2)
+        found = scenario.checked_layout(shared_layout(scenario, np.ones(8), 1.5, scenario.uniform_layout()))
+
+        def strengths(layout: Any) -> Any:
+            squares = np.sum(np.abs(scenario.channels(layout)) ** 2, axis=0)
+            return scenario.budget * squares / scenario.weights**2
+
+        assert (strengths(found) >= 1.0).sum() > (strengths(scenario.uniform_layout()) >= 1.0).sum()
+
+    def test_beams_only_keep_the_layout(self, beams: Book) -> None:
+        assert beams.move == "beams"
+        assert beams.turns > 1
+        first = beams.designs[0].layout
+        assert all(np.array_equal(first, one.layout) for one in beams.designs)  # type: ignore[arg-type]
+        assert len({one.beam.tobytes() for one in beams.designs}) == beams.turns
+
+    @pytest.mark.parametrize("turns", [1, 2, 5])
+    def test_a_given_number_of_turns(self, turns: int) -> None:
+        found = book_for(2, turns=turns)
+        assert found.turns == turns
+        assert found.covered.max() <= turns
+
+    def test_more_turns_mean_larger_shares(self, book: Book) -> None:
+        more = book_for(2, turns=book.turns + 2)
+        assert (more.covered > 0).sum() >= (book.covered > 0).sum()
+        assert more.covered.sum() > book.covered.sum()
+
+    def test_the_same_seed_gives_the_same_book(self, book: Book) -> None:
+        again = schedule(book.scenario, method=FAST)
+        assert [one.beam.tobytes() for one in again.designs] == [one.beam.tobytes() for one in book.designs]
+
+    def test_devices_without_priority_need_no_turn(self) -> None:
+        scenario = Scenario.paper(8, 4, 4, 3.0, 2)
+        wanted = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
+        found = schedule(scenario.with_priorities(wanted), method=FAST)
+        assert found.turns <= 2
+        assert (found.covered[:2] > 0).all()
+        assert not found.missing.any()
+
+    def test_arrays_change_beams(self) -> None:
+        scenario = Scenario.paper(8, 4, 4, 3.0, 2)
+        found = schedule(scenario, move="beams", method="mimo-mn-plus")
+        array = found.designs[0].array
+        assert array is not None
+        lengths = np.linalg.norm(found.designs[0].effective, axis=0)
+        assert (found.unservable == (lengths < 1.0)).all()
+        assert not found.missing.any()
+        with pytest.raises(InvalidInput, match=r"mimo-mn-plus has no antennas that move"):
+            schedule(scenario, method="mimo-mn-plus")
+
+    def test_nobody_can_be_served(self) -> None:
+        found = book_for(1, -60.0)
+        assert found.turns == 1
+        assert found.unservable.all()
+        assert found.covered.tolist() == [0] * 8
+        assert all(np.isfinite(link.weights).all() for link in found.links)
+
+    def test_wrong_arguments(self) -> None:
+        scenario = Scenario.paper(4, 2, 2)
+        for turns in (0, "some", 1.5):
+            with pytest.raises(InvalidInput, match="turns"):
+                schedule(scenario, turns)  # type: ignore[arg-type]
+        with pytest.raises(InvalidInput, match="move"):
+            schedule(scenario, move="devices")
+
+        def own(scenario: Scenario, seed: int) -> Any:
+            return scenario.uniform_layout(), np.ones(scenario.receiver.waveguides)
+
+        with pytest.raises(InvalidInput, match="own cannot use priorities"):
+            schedule(scenario, method=own)
+
+
+class TestResults:
+    def test_saved_and_opened(self, book: Book, tmp_path: Path) -> None:
+        path = tmp_path / "book.json"
+        book.save(path)
+        document = json.loads(path.read_text())
+        assert (document["kind"], document["format_version"]) == ("book", 2)
+        assert document["covered"] == book.covered.tolist()
+        assert len(document["designs"]) == document["turns"] == book.turns
+        again = load(path)
+        assert isinstance(again, Book)
+        for one, other in zip(again.designs, book.designs, strict=True):
+            assert one.scores.tobytes() == other.scores.tobytes()
+        assert (again.unservable == book.unservable).all()
+        assert again.move == book.move
+        assert repr(again) == repr(book)
+        document["covered"][0] += 1
+        path.write_text(json.dumps(document))
+        with pytest.raises(InvalidInput, match="covered does not follow"):
+            load(path)
+
+    def test_frame_and_picture(self, book: Book, tmp_path: Path) -> None:
+        frame = book.to_frame()
+        assert len(frame) == book.turns * 8
+        counts = frame[frame.selected].groupby("device").size().reindex(range(8), fill_value=0)
+        assert counts.tolist() == book.covered.tolist()
+        figure = book.plot(tmp_path / "book.png")
+        assert (tmp_path / "book.png").stat().st_size > 0
+        heights = [bar.get_height() for bar in figure.axes[1].patches]
+        assert heights == book.covered.tolist()
+
+    def test_command(self, run: Any, tmp_path: Path) -> None:
+        scenario = ["--devices", 6, "--waveguides", 3, "--antennas", 3, "--snr-db", 8, "--seed", 2]
+        path, picture = tmp_path / "b.json", tmp_path / "b.png"
+        done = run("schedule", *scenario, "--json", path, "--figure", picture)
+        assert done.code == 0
+        stored = load(path)
+        assert f"{stored.turns} turn" in done.out
+        assert picture.exists()
+        assert run("show", path).out.splitlines()[0] == done.out.splitlines()[0]
+        assert run("plot", path, "--out", tmp_path / "again.png").code == 0
+        limited = run("design", *scenario, "--effort", "fast", "--turns", 2, "--move", "beams", "--json", "-")
+        document = json.loads(limited.out)
+        assert (document["kind"], document["turns"], document["move"]) == ("book", 2, "beams")
+        assert_refused(run("schedule", *scenario, "--turns", "few"), "--turns few", "auto")
+        assert_refused(run("schedule", *scenario, "--turns", 0), "turns = 0")
+        assert_refused(run("design", *scenario, "--turns", 2, "--certify"), "--certify", "--turns")
+        assert_refused(run("design", *scenario, "--move", "beams"), "--move requires --turns")
+
+
+def sent_over(link: Link, updates: Single, options: aggregation.LinkOptions, seed: int = 0) -> Any:
+    return aggregation.over_the_air(
+        updates[link.selected],
+        [updates.shape[1]],
+        link,
+        options,
+        np.random.default_rng(seed),
+        np.random.default_rng(seed + 1),
+    )
+
+
+def quiet(link: Any) -> Any:
+    """The same link with almost no noise: the budget only appears in scores and noise power."""
+    return replace(link, budget=link.budget * 1e24)
+
+
+class TestWeights:
+    """The average of the aggregates over a cycle is FedAvg's."""
+
+    @pytest.mark.parametrize("statistics", ["device", "pooled"])
+    @settings(max_examples=10)
+    @given(seed=st.integers(0, 2**32))
+    def test_unbiased_without_noise(self, book: Book, beams: Book, statistics: str, seed: int) -> None:
+        updates = np.random.default_rng(seed).standard_normal((8, 31)).astype(np.float32)
+        options = aggregation.LinkOptions(statistics=statistics)
+        for one in (book, beams):
+            served = one.covered > 0
+            expected = aggregation.weighted_mean(updates[served], one.scenario.weights[served])
+            total = sum(sent_over(quiet(link), updates, options).update for link in one.links)
+            np.testing.assert_allclose(total / one.turns, expected, rtol=1e-4, atol=1e-5)
+
+    def test_unbiased_with_noise(self, book: Book) -> None:
+        # Every entry of the mean of n cycles has the variance s^2/n, with s estimated from the cycles; over
+        # 31 entries, a deviation of 4.5 standard errors has a probability below 3e-4.
+        updates = np.random.default_rng(0).standard_normal((8, 31)).astype(np.float32)
+        served = book.covered > 0
+        expected = aggregation.weighted_mean(updates[served], book.scenario.weights[served])
+        options = aggregation.LinkOptions()
+        cycles = np.array(
+            [
+                np.mean(
+                    [
+                        sent_over(link, updates, options, 1000 * number + 2 * link.turn).update
+                        for link in book.links
+                    ],
+                    axis=0,
+                )
+                for number in range(400)
+            ],
+            dtype=np.float64,
+        )
+        error = cycles.std(axis=0, ddof=1) / np.sqrt(len(cycles))
+        assert (np.abs(cycles.mean(axis=0) - expected) < 4.5 * error).all()
+
+    def test_the_sets_are_those_of_the_designs_and_the_error_stays_within_its_limit(self, book: Book) -> None:
+        for link, one in zip(book.links, book.designs, strict=True):
+            assert (link.selected == one.selected).all()
+            assert (link.scores >= one.scores * (1.0 - 1e-12)).all()
+            assert link.mse <= book.scenario.radio.mse_threshold * (1.0 + 1e-9)
+            assert (np.abs(link.transmit) ** 2 <= link.power * (1.0 + 1e-9)).all()
+        total = sum(np.where(link.selected, link.weights, 0.0) for link in book.links)
+        np.testing.assert_allclose(total, np.where(book.covered > 0, book.scenario.weights, 0.0))
+
+    def test_one_turn_is_the_design(self) -> None:
+        found = book_for(2, turns=1)
+        updates = np.random.default_rng(1).standard_normal((8, 12)).astype(np.float32)
+        options = aggregation.LinkOptions()
+        one, other = (sent_over(link, updates, options) for link in (found.links[0], found.designs[0]))
+        np.testing.assert_allclose(one.update, other.update, rtol=1e-6)
+
+    @pytest.mark.parametrize("normalise", ["tensor", "vector"])
+    def test_power_limits_hold(self, book: Book, normalise: str) -> None:
+        updates = np.random.default_rng(2).standard_normal((8, 60)).astype(np.float32)
+        updates *= np.linspace(0.1, 3.0, 8, dtype=np.float32)[:, None]
+        for link in book.links:
+            sent = sent_over(link, updates, aggregation.LinkOptions(normalise=normalise))
+            assert sent.power.max() <= 1.0 + 1e-9
+
+
+class TestTraining:
+    OPTIONS = TrainOptions(rounds=5, evaluate_every=1, test_images=50, probe_images=20)
+
+    @pytest.fixture
+    def prepared(self) -> Any:
+        return prepare(Scenario.paper(8, 4, 4, 3.0, 2), "mnist-mini")
+
+    def test_rounds_go_through_the_book(self, prepared: Any, tmp_path: Path) -> None:
+        scenario, data = prepared
+        found = schedule(scenario, method=FAST)
+        assert found.turns > 1
+        run = train(found, data, options=self.OPTIONS, workers=1)
+        assert [record.turn for record in run.history] == [0] + [r % found.turns + 1 for r in range(5)]
+        counts = [one.selected_count for one in found.designs]
+        assert [record.selected_count for record in run.history[1:]] == [
+            counts[r % found.turns] for r in range(5)
+        ]
+        limit = scenario.radio.mse_threshold
+        for record in run.history[1:]:
+            assert record.largest_power <= 1.0 + 1e-9
+            assert record.measured_mse == pytest.approx(record.predicted_mse, rel=0.2)
+        assert max(record.predicted_mse for record in run.history[1:]) <= 1.5 * limit
+        assert run.book is found
+        assert run.scheme == "airpass-plus"
+        run.save(tmp_path / "run.json")
+        (again,) = load(tmp_path / "run.json")
+        assert [record.turn for record in again.history] == [record.turn for record in run.history]
+        assert again.book.covered.tolist() == found.covered.tolist()
+
+    def test_resumes_in_the_right_turn(self, prepared: Any, tmp_path: Path) -> None:
+        scenario, data = prepared
+        found = schedule(scenario, 3, method=FAST)
+        whole = train(found, data, options=self.OPTIONS, workers=1)
+        place = tmp_path / "c.npz"
+        train(found, data, options=replace(self.OPTIONS, rounds=2), workers=1, checkpoint=place)
+        rest = train(found, data, options=self.OPTIONS, workers=1, checkpoint=place, resume=True)
+        assert rest.state.tobytes() == whole.state.tobytes()
+        other = schedule(scenario, 2, method=FAST)
+        with pytest.raises(InvalidInput, match="turns"):
+            train(other, data, options=self.OPTIONS, workers=1, checkpoint=place, resume=True)
+
+    def test_comparison(self, prepared: Any) -> None:
+        scenario, data = prepared
+        options = replace(self.OPTIONS, rounds=2)
+        runs = compare(scenario, ["fedavg", "airpass-plus"], data, options, workers=1, turns=2, move="beams")
+        assert [None if run.book is None else run.book.turns for run in runs] == [None, 2]
+        assert runs[1].book is not None
+        assert runs[1].book.move == "beams"
+
+    def test_redraws_need_a_design(self, book: Book) -> None:
+        with pytest.raises(InvalidInput, match="redraw_every"):
+            train(book, options=replace(self.OPTIONS, redraw_every=2))
+
+    def test_command(self, run: Any, tmp_path: Path) -> None:
+        scenario = ["--devices", 6, "--waveguides", 3, "--antennas", 3, "--snr-db", 8, "--seed", 2]
+        common = ["--rounds", 2, "--evaluate-every", 1, "--workers", 1]
+        done = run(
+            "train", *scenario, *common, "--scheme", "airpass-plus", "--turns", 2, "--out", tmp_path / "a",
+            "--json", tmp_path / "t.json",
+        )  # fmt: skip
+        assert done.code == 0
+        (entry,) = json.loads((tmp_path / "t.json").read_text())["runs"]
+        assert [row["turn"] for row in entry["history"]] == [0, 1, 2]
+        assert run("schedule", *scenario, "--turns", 2, "--json", tmp_path / "b.json").code == 0
+        over = run("train", "--design", tmp_path / "b.json", *common, "--out", tmp_path / "b")
+        assert over.code == 0
+        assert load(tmp_path / "b")[0].book.turns == 2
+        assert_refused(run("train", "--move", "beams", *common), "--move requires --turns")
