@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from airpass.core.errors import InvalidInput
     from airpass.designs.api import Design, design
     from airpass.designs.bounds import LayoutCertificate, certify_layouts
+    from airpass.designs.fresh import FreshDraws, fresh_draws
     from airpass.designs.tolerance import Tolerance, tolerance
     from airpass.learning.compare import compare, compare_channels
     from airpass.learning.data.arrays import ArrayData, TorchData
@@ -36,6 +37,7 @@ __all__ = [
     "DeviceDraw",
     "Devices",
     "Draws",
+    "FreshDraws",
     "InvalidInput",
     "LayoutCertificate",
     "Link",
@@ -58,6 +60,7 @@ __all__ = [
     "compare",
     "compare_channels",
     "design",
+    "fresh_draws",
     "load",
     "prepare",
     "reproduce",
@@ -73,6 +76,7 @@ _NAMES = {
     "core.errors": ("InvalidInput",),
     "designs.api": ("Design", "design"),
     "designs.bounds": ("LayoutCertificate", "certify_layouts"),
+    "designs.fresh": ("FreshDraws", "fresh_draws"),
     "designs.tolerance": ("Tolerance", "tolerance"),
     "learning.compare": ("compare", "compare_channels"),
     "learning.data.arrays": ("ArrayData", "TorchData"),

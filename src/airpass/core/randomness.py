@@ -22,6 +22,7 @@ class Purpose(IntEnum):
     CHANNEL_ERROR = 7  # channel estimation errors of a round
     JOINT = 8  # random layouts of the joint search
     BUILD_ERROR = 9  # position errors of antennas
+    DISPLACEMENT = 12  # of devices
 
 
 def stream(seed: int, purpose: Purpose, *indices: int) -> np.random.Generator:
