@@ -3,7 +3,7 @@
 Run: python benchmarks/lasting.py SECTION...
 
     layouts       airpass-lasting for 1 to 64 draws, on fresh draws, next to other receivers (seeds 8400 on)
-    phases        moves and caution of airpass-lasting (seeds 100 on)
+    phases        single antennas and caution in airpass-lasting (seeds 100 on)
     displacement  robust and non-robust designs under displacements of the devices (seeds 8400 on)
     tables        print the measurements as Markdown tables
 
@@ -27,17 +27,21 @@ import numpy as np  # noqa: E402
 from airpass import Scenario, design, fresh_draws, tolerance  # noqa: E402
 
 DATA = Path(__file__).parent.parent / "docs" / "data"
-SETUPS = ((50, 10, 10, -10.0), (50, 10, 10, -5.0), (50, 10, 10, 0.0), (10, 5, 5, 0.0))
+SETUPS = (
+    (50, 10, 10, -10.0),
+    (50, 10, 10, -5.0),
+    (50, 10, 10, 0.0),
+    (10, 5, 5, 0.0),
+    (10, 5, 5, 5.0),
+)
 FIRST_SEED, TUNING_SEED = 8400, 100
-SEEDS = 6  # searches for each number of draws
+SEEDS = 5  # searches for each number of draws
 FRESH = 32  # draws for each
-DRAWS = (1, 4, 16, 64)
-PHASES: dict[str, dict[str, Any]] = {
-    "waveguides together": {"antennas": False, "sweeps": 1},
-    "waveguides": {"antennas": False},
-    "caution 0": {"caution": 0.0},
-    "caution 1": {},
-    "caution 2": {"caution": 2.0},
+SCHEMES: dict[str, dict[str, Any]] = {f"D = {draws}": {"draws": draws} for draws in (1, 4, 16, 64)} | {
+    f"D = {draws}; single antennas": {"draws": draws, "antennas": True, "caution": 0.0} for draws in (1, 16)
+}
+PHASES: dict[str, dict[str, Any]] = {"waveguides": {}} | {
+    f"antennas; caution {caution}": {"antennas": True, "caution": float(caution)} for caution in (0, 1, 2)
 }
 DISPLACEMENTS_MM = (1.0, 3.0, 10.0)
 DISPLACED_SEEDS = 10
@@ -104,11 +108,10 @@ def layouts() -> None:
     for seed in range(FIRST_SEED, FIRST_SEED + SEEDS):
         for setup in SETUPS:
             key = key_of(setup, seed)
-            for draws in DRAWS:
-                label = f"D = {draws}"
+            for label, options in SCHEMES.items():
                 if known("layouts", key | {"scheme": label}):
                     continue
-                append("layouts", list(lasting_row(key, label, {"draws": draws}, draws == DRAWS[0])))
+                append("layouts", list(lasting_row(key, label, options, compare=label == "D = 1")))
                 print(key, label, flush=True)
 
 

@@ -104,7 +104,7 @@ class TestSearch:
         self, size: tuple[int, int, int], draws: int
     ) -> None:
         scenario = Scenario.paper(*size, 0.0, 5)
-        first, again = (design(scenario, AirpassLasting(draws=draws)) for _ in range(2))
+        first, again = (design(scenario, AirpassLasting(draws=draws, antennas=True)) for _ in range(2))
         assert first.layout is not None
         np.testing.assert_array_equal(first.layout, again.layout)
         np.testing.assert_array_equal(first.beam, again.beam)
@@ -112,7 +112,7 @@ class TestSearch:
         even = scenario.uniform_layout()
         assert mean_count(scenario, first.layout, draws) >= mean_count(scenario, even, draws)
         other = scenario.random_layout(np.random.default_rng(3))
-        later = design(scenario, AirpassLasting(draws=draws), start_layout=other)
+        later = design(scenario, AirpassLasting(draws=draws, antennas=True), start_layout=other)
         assert later.layout is not None
         assert mean_count(scenario, later.layout, draws) >= mean_count(scenario, other, draws)
 
@@ -133,7 +133,7 @@ class TestSearch:
     def test_one_draw_is_overfitted(self) -> None:
         """A layout for one draw gains more on that draw than on others."""
         scenario = Scenario.paper(30, 5, 5, -5.0, 3)
-        found = design(scenario, AirpassLasting(draws=1, caution=0.0))
+        found = design(scenario, AirpassLasting(draws=1, caution=0.0, antennas=True))
         measured = fresh_draws(found, draws=20, compare=False)
         assert measured.searched is not None
         gain = measured.searched.mean - mean_of_search(scenario, scenario.uniform_layout())

@@ -11,7 +11,7 @@ floor 1). For every trial layout the beam of each draw is solved again by conjug
 
     together    all waveguides get the same stretch, in which their antennas are evenly spaced
     waveguides  one waveguide gets another stretch
-    antennas    one antenna goes elsewhere on its waveguide
+    antennas    one antenna goes elsewhere on its waveguide (left out by default: no gain on fresh draws)
 
 A move is made if it raises the mean by at least `caution` standard errors of the mean difference over the
 draws. After each phase, `hrmc+` counts devices on all draws, and the best layout so far is kept.
@@ -283,7 +283,7 @@ class AirpassLasting(DesignMethod):
 
     draws: int = 32  # draws of the devices that the layout is searched for
     sweeps: int = 3  # largest number of sweeps over waveguides, and over antennas
-    antennas: bool = True  # whether single antennas are moved, after whole waveguides
+    antennas: bool = False  # whether single antennas are moved, after whole waveguides
     caution: float = 1.0  # standard errors by which a move must raise the mean
     selection: SelectionMethod = HrmcPlus()
 

@@ -155,7 +155,8 @@ def normal_points(count: int) -> Real:
     order = np.arange(count)
     radius = np.sqrt(-2.0 * np.log1p(-(order + 0.5) / count))
     angle = GOLDEN_ANGLE * order
-    return radius * np.stack([np.cos(angle), np.sin(angle)])
+    points: Real = radius * np.stack([np.cos(angle), np.sin(angle)])
+    return points
 
 
 def displacement_losses(

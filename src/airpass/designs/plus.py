@@ -251,7 +251,9 @@ class AirpassPlus(DesignMethod):
             self.confidence,
             self.displacement_mm,
         )
-        # For unselected devices, scale the averaged margin by the median correction.
+        # For unselected devices, scale the averaged margin by the median correction. For displacements do so
+        # for all: how much a device suffers then depends on layout and beam, which the search will change.
         typical = float(np.median(exact[chosen] / problem.margins[chosen]))
-        aims = np.maximum(np.where(chosen, exact, typical * problem.margins), 1.0)
+        own = chosen & (self.displacement_mm == 0.0)
+        aims = np.maximum(np.where(own, exact, typical * problem.margins), 1.0)
         return problem_of(scenario, self, aims)
