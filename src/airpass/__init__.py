@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from airpass.core.errors import InvalidInput
     from airpass.designs.api import Design, design
     from airpass.designs.bounds import LayoutCertificate, certify_layouts
+    from airpass.designs.fresh import FreshDraws, fresh_draws
     from airpass.designs.tolerance import Tolerance, tolerance
     from airpass.designs.turns import Book, schedule
     from airpass.learning.compare import compare, compare_channels
@@ -38,6 +39,7 @@ __all__ = [
     "DeviceDraw",
     "Devices",
     "Draws",
+    "FreshDraws",
     "InvalidInput",
     "LayoutCertificate",
     "Link",
@@ -60,6 +62,7 @@ __all__ = [
     "compare",
     "compare_channels",
     "design",
+    "fresh_draws",
     "load",
     "prepare",
     "reproduce",
@@ -76,6 +79,7 @@ _NAMES = {
     "core.errors": ("InvalidInput",),
     "designs.api": ("Design", "design"),
     "designs.bounds": ("LayoutCertificate", "certify_layouts"),
+    "designs.fresh": ("FreshDraws", "fresh_draws"),
     "designs.tolerance": ("Tolerance", "tolerance"),
     "designs.turns": ("Book", "schedule"),
     "learning.compare": ("compare", "compare_channels"),

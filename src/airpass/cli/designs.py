@@ -21,6 +21,7 @@ from airpass.cli.output import (
     flat,
     print_design,
     print_draws,
+    print_fresh_draws,
     print_selection,
     print_set,
     print_tolerance,
@@ -61,15 +62,32 @@ if TYPE_CHECKING:
     help="Evaluate the design under antenna position errors with this standard deviation, mm.",
 )
 @click.option(
+    "--displacement-mm",
+    type=float,
+    help="Evaluate the design with devices displaced in x and y by normal errors of this standard "
+    "deviation, mm.",
+)
+@click.option(
     "--channel-error",
     type=float,
-    help="With --tolerance-mm: channel estimation error variance, relative to the mean power.  [default: 0]",
+    help="With --tolerance-mm or --displacement-mm: channel estimation error variance, relative to the mean "
+    "power.  [default: 0]",
 )
-@click.option("--draws", type=int, help="With --tolerance-mm: number of draws.  [default: 500]")
+@click.option(
+    "--draws",
+    type=int,
+    help="With --tolerance-mm or --displacement-mm: number of draws of the errors.  [default: 500]",
+)
 @click.option(
     "--robust",
     is_flag=True,
-    help="Make the design tolerate the position errors of --tolerance-mm.",
+    help="Make the design tolerate the errors of --tolerance-mm and --displacement-mm.",
+)
+@click.option(
+    "--for-draws",
+    type=int,
+    metavar="D",
+    help="Search a layout for D draws of the devices (airpass-lasting), and check it on fresh draws.",
 )
 @click.option(
     "--start",
@@ -97,9 +115,11 @@ def design(
     effort: str | None,
     time_limit_s: float | None,
     tolerance_mm: float | None,
+    displacement_mm: float | None,
     channel_error: float | None,
     draws: int | None,
     robust: bool,
+    for_draws: int | None,
     start_path: Path | None,
     certify: bool,
     turns: str | None,
@@ -117,7 +137,11 @@ def design(
     check_outputs(json_path, figure_path)
     if method is not None and (selection is not None or geometry is not None):
         raise InvalidInput("--method cannot be combined with --selection or --geometry")
-    errors = _errors(tolerance_mm, channel_error, draws, robust)
+    errors = _errors(tolerance_mm, displacement_mm, channel_error, draws, robust)
+    if for_draws is not None:
+        checks.whole("for_draws", for_draws, 1)
+        if method is selection is geometry is None:
+            method = "airpass-lasting"
     from airpass.aircomp import named_score
     from airpass.designs.api import design as run
     from airpass.designs.api import design_method
@@ -125,7 +149,8 @@ def design(
     flags = {
         "--effort": ("effort", effort),
         "--time-limit-s": ("time_limit_s", time_limit_s),
-        "--robust": ("tolerance_mm", tolerance_mm if robust else None),
+        **_robust_flags(tolerance_mm, displacement_mm, robust),
+        "--for-draws": ("draws", for_draws),
     }
     chosen = _with_flags(
         design_method(method, selection, geometry, nested(changes, "option")), changes, flags
@@ -140,7 +165,7 @@ def design(
     if move is not None:
         raise InvalidInput("--move requires --turns")
     start = _start(start_path, chosen)
-    measured, bound, everywhere = None, None, None
+    measured, bound, everywhere, fresh = None, None, None, None
     with progress("Designing") as report:
 
         def on_step(step: "Step") -> None:
@@ -148,10 +173,14 @@ def design(
             report(f"{step.phase} {step.iteration}: {step.selected_count} selected, {score}")
 
         result = run(scenario, chosen, seed=seed, on_step=on_step, report=report, **start)
-        if tolerance_mm is not None:
+        if tolerance_mm is not None or displacement_mm is not None:
             from airpass.designs.tolerance import tolerance
 
             measured = tolerance(result, **errors, seed=seed, report=report)
+        if for_draws is not None:
+            from airpass.designs.fresh import fresh_draws
+
+            fresh = fresh_draws(result, seed=seed, report=report)
         if certify:
             from airpass.designs.bounds import certify_design
 
@@ -160,6 +189,8 @@ def design(
 
     def document() -> dict[str, Any]:
         extra = {} if measured is None else {"tolerance": documents.tolerance_document(measured)}
+        if fresh is not None:
+            extra["fresh_draws"] = documents.fresh_draws_document(fresh)
         if bound is not None:
             extra["certificate"] = documents.certificate_document(bound)
         if everywhere is not None:
@@ -176,6 +207,8 @@ def design(
         print_design(result, bound, everywhere, every)
         if measured is not None:
             print_tolerance(measured)
+        if fresh is not None:
+            print_fresh_draws(fresh)
 
 
 def _start(path: Path | None, method: "DesignMethod") -> dict[str, Any]:
@@ -193,20 +226,35 @@ def _start(path: Path | None, method: "DesignMethod") -> dict[str, Any]:
 
 
 def _errors(
-    tolerance_mm: float | None, channel_error: float | None, draws: int | None, robust: bool
+    tolerance_mm: float | None,
+    displacement_mm: float | None,
+    channel_error: float | None,
+    draws: int | None,
+    robust: bool,
 ) -> dict[str, Any]:
     """Arguments of `tolerance` from the flags of `design`."""
     dependent = {"--robust": robust or None, "--channel-error": channel_error, "--draws": draws}
     for flag, value in dependent.items():
-        if value is not None and tolerance_mm is None:
-            raise InvalidInput(f"{flag} requires --tolerance-mm")
-    if robust and tolerance_mm == 0.0:
-        raise InvalidInput("--robust requires --tolerance-mm > 0")
+        if value is not None and tolerance_mm is None and displacement_mm is None:
+            raise InvalidInput(f"{flag} requires --tolerance-mm or --displacement-mm")
+    if robust and not tolerance_mm and not displacement_mm:
+        raise InvalidInput("--robust requires --tolerance-mm or --displacement-mm > 0")
     errors: dict[str, Any] = {
         "position_mm": checks.at_least("tolerance_mm", tolerance_mm or 0.0, 0.0),
+        "displacement_mm": checks.at_least("displacement_mm", displacement_mm or 0.0, 0.0),
         "channel_error": checks.at_least("channel_error", channel_error or 0.0, 0.0),
     }
     return errors if draws is None else errors | {"draws": checks.whole("draws", draws, 1)}
+
+
+def _robust_flags(
+    tolerance_mm: float | None, displacement_mm: float | None, robust: bool
+) -> dict[str, tuple[str, Any]]:
+    """Options of the method that --robust sets."""
+    return {
+        "--robust": ("tolerance_mm", tolerance_mm if robust else None),
+        "--robust with --displacement-mm": ("displacement_mm", displacement_mm if robust else None),
+    }
 
 
 def _with_flags(
@@ -218,7 +266,8 @@ def _with_flags(
     given = {flag: option for flag, option in flags.items() if option[1] is not None}
     for flag, (name, _) in given.items():
         if not hasattr(method, name):
-            raise InvalidInput(f"{flag}: {method.name} has no option {name}; --method airpass-plus has")
+            owner = "airpass-lasting" if flag == "--for-draws" else "airpass-plus"
+            raise InvalidInput(f"{flag}: {method.name} has no option {name}; --method {owner} has")
         if name in nested(changes, "option"):
             raise InvalidInput(f"{flag} cannot be combined with --option {name}=...")
     changed: DesignMethod = with_options(method, dict(given.values()))

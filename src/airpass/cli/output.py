@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from airpass.aircomp import Link
     from airpass.designs.api import Design
     from airpass.designs.bounds import LayoutCertificate
+    from airpass.designs.fresh import Counts, FreshDraws
     from airpass.designs.tolerance import Tolerance
     from airpass.learning.history import TrainingRun
     from airpass.selection.api import Selection
@@ -416,12 +417,40 @@ def print_tolerance(tolerance: "Tolerance") -> None:
         )
     screen = console()
     knowledge = f", channel error {tolerance.channel_error:g}" if tolerance.channel_error else ""
+    errors = []
+    if tolerance.position_mm or not tolerance.displacement_mm:
+        errors.append(f"position error {tolerance.position_mm:g} mm")
+    if tolerance.displacement_mm:
+        errors.append(f"displacement of devices {tolerance.displacement_mm:g} mm")
+    text = " and ".join(errors)
     screen.print(
-        f"\nPosition error {tolerance.position_mm:g} mm (standard deviation){knowledge}, "
+        f"\n{text[0].upper()}{text[1:]} (standard deviation){knowledge}, "
         f"{tolerance.draws} draws; {tolerance.nominal} devices without errors",
         soft_wrap=True,
     )
     screen.print(table)
+
+
+def print_fresh_draws(fresh: "FreshDraws") -> None:
+    """Selected devices on fresh draws, with standard errors."""
+    from rich.table import Table
+
+    from airpass.designs.fresh import EVEN
+
+    def cell(counts: "Counts") -> str:
+        return f"{counts.mean:.2f} ± {counts.standard_error:.2f}"
+
+    screen = console()
+    screen.print(f"\nMean number of selected devices on {fresh.draws} fresh draws, ± standard error")
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("receiver", no_wrap=True)
+    for name in ("selected", f"above {EVEN}"):
+        table.add_column(name, justify="right")
+    for name, counts in fresh.fresh.items():
+        table.add_row(name, cell(counts), "" if name == EVEN else cell(counts.above(fresh.fresh[EVEN])))
+    screen.print(table)
+    if fresh.searched is not None:
+        screen.print(f"on the {fresh.searched.counts.size} draws of the search: {cell(fresh.searched)}")
 
 
 def print_selection(selection: "Selection", certificate: "Certificate | None", every: bool = False) -> None:

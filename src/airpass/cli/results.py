@@ -10,6 +10,7 @@ from airpass.cli.output import (
     console,
     print_design,
     print_draws,
+    print_fresh_draws,
     print_selection,
     print_set,
     print_tolerance,
@@ -53,7 +54,13 @@ def show(path: Path) -> None:
     from airpass.aircomp import Link
     from airpass.designs.api import Design
     from airpass.designs.turns import Book
-    from airpass.documents import certificate_from, layout_certificate_from, read, tolerance_from
+    from airpass.documents import (
+        certificate_from,
+        fresh_draws_from,
+        layout_certificate_from,
+        read,
+        tolerance_from,
+    )
     from airpass.learning.history import Runs
     from airpass.selection.api import Selection
 
@@ -65,6 +72,8 @@ def show(path: Path) -> None:
         print_design(result, certificate, None if everywhere is None else layout_certificate_from(everywhere))
         if "tolerance" in document:
             print_tolerance(tolerance_from(document["tolerance"], result.scenario.radio.mse_threshold))
+        if "fresh_draws" in document:
+            print_fresh_draws(fresh_draws_from(document["fresh_draws"]))
     elif isinstance(result, Selection):
         print_selection(result, certificate)
         if "set" in document:

@@ -30,6 +30,7 @@ LOOKS = {
     "airpass": Look("AirPASS", VERMILLION, "--", "^"),
     "airpass-sdr-dc": Look("AirPASS-SDR-DC", ORANGE, "--", "P"),
     "airpass-mp": Look("AirPASS-MP", SKY, "-.", "X"),
+    "airpass-lasting": Look("AirPASS-lasting", BLUE, ":", "o"),
     "airpass-16-starts": Look("AirPASS (16 starts)", VERMILLION, "-", "^"),
     "mimo-mn-plus": Look("co-located, MN, plus", BLACK, "-", "s"),
     "mimo-mn": Look("co-located, MN", GREEN, "-.", "D"),

@@ -23,6 +23,7 @@ class Purpose(IntEnum):
     JOINT = 8  # random layouts of the joint search
     BUILD_ERROR = 9  # position errors of antennas
     TURNS = 12  # seeds of the designs of a book, and layouts that stay
+    DISPLACEMENT = 13  # of devices
 
 
 def stream(seed: int, purpose: Purpose, *indices: int) -> np.random.Generator:

@@ -182,7 +182,8 @@ class AirpassPlus(DesignMethod):
     grow: bool = True
     polish: bool = True
     tolerance_mm: float = 0.0  # position error (standard deviation) the design must tolerate
-    confidence: float = 0.95  # probability that a selected device tolerates it
+    confidence: float = 0.95  # probability that a selected device tolerates the errors
+    displacement_mm: float = 0.0  # of devices, per coordinate (standard deviation), that must be tolerated
 
     def __post_init__(self) -> None:
         checks.one_of("effort", self.effort, EFFORTS)
@@ -196,6 +197,7 @@ class AirpassPlus(DesignMethod):
         checks.positive("grid_wavelengths", self.grid_wavelengths)
         checks.at_least("memory_mb", self.memory_mb, 0.0)
         checks.at_least("tolerance_mm", self.tolerance_mm, 0.0)
+        checks.at_least("displacement_mm", self.displacement_mm, 0.0)
         checks.between("confidence", self.confidence, 0.5, 1.0)
 
     def run(
@@ -204,8 +206,9 @@ class AirpassPlus(DesignMethod):
         """Run all chains and return the best."""
         count = self.starts or EFFORTS[self.effort][0]
         search = _Search(self, count == 1, on_step, report)
-        problem = problem_of(scenario, self, margins(scenario, self.tolerance_mm, self.confidence))
-        if self.tolerance_mm > 0.0:
+        averaged = margins(scenario, self.tolerance_mm, self.confidence, self.displacement_mm)
+        problem = problem_of(scenario, self, averaged)
+        if self.tolerance_mm > 0.0 or self.displacement_mm > 0.0:
             problem = self._with_exact_margins(scenario, problem, search, seed)
         kicks = self._kicks(problem) if self.kicks is None else self.kicks
         traces = [_Trace(index, search, problem.margins) for index in range(count)]
@@ -250,9 +253,16 @@ class AirpassPlus(DesignMethod):
         if not chosen.any():
             return problem
         exact = exact_margins(
-            scenario, first.best.layout, first.best.beam, self.tolerance_mm, self.confidence
+            scenario,
+            first.best.layout,
+            first.best.beam,
+            self.tolerance_mm,
+            self.confidence,
+            self.displacement_mm,
         )
-        # For unselected devices, scale the averaged margin by the median correction.
+        # For unselected devices, scale the averaged margin by the median correction. For displacements do so
+        # for all: how much a device suffers then depends on layout and beam, which the search will change.
         typical = float(np.median(exact[chosen] / problem.margins[chosen]))
-        aims = np.maximum(np.where(chosen, exact, typical * problem.margins), 1.0)
+        own = chosen & (self.displacement_mm == 0.0)
+        aims = np.maximum(np.where(own, exact, typical * problem.margins), 1.0)
         return problem_of(scenario, self, aims)

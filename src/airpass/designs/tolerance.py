@@ -1,7 +1,7 @@
-"""Designs under antenna position errors and channel estimation errors.
+"""Designs under errors of antenna positions, displacements of devices, and channel estimation errors.
 
-Every draw moves each antenna by a normal error, which gives the real channels, and adds a normal
-error to these, which gives the estimated channels. Three receivers are compared:
+Every draw moves each antenna and each device by normal errors, which gives the real channels, and adds a
+normal error to these, which gives the estimated channels. Three receivers are compared:
 
     as designed   beam, senders and scaling of the design
     rescaled      the design's beam; senders and scaling from the estimated channels
@@ -24,6 +24,7 @@ from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
 from airpass.designs.api import Design
+from airpass.scenario import Scenario
 from airpass.selection.hrmc_plus import regrow
 
 RECEIVERS = ("as designed", "rescaled", "re-solved")
@@ -80,12 +81,14 @@ class Tolerance:
     seed: int
     nominal: int  # devices selected without errors
     outcomes: dict[str, Outcome]  # by receiver
+    displacement_mm: float = 0.0
 
 
 def tolerance(
     design: Design,
     *,
-    position_mm: float,
+    position_mm: float = 0.0,
+    displacement_mm: float = 0.0,
     channel_error: float = 0.0,
     draws: int = 500,
     seed: int | None = None,
@@ -100,6 +103,8 @@ def tolerance(
     position_mm
         Standard deviation of every antenna's position along its waveguide; of every coordinate for a
         co-located array.
+    displacement_mm
+        Standard deviation of the displacement of every device in x and in y; independent for each device.
     channel_error
         Channel estimation error variance of an entry of g_k, relative to ||g_k||^2/M.
     draws
@@ -115,6 +120,7 @@ def tolerance(
         Distribution of aligned devices and errors for three receivers.
     """
     checks.at_least("position_mm", position_mm, 0.0)
+    checks.at_least("displacement_mm", displacement_mm, 0.0)
     checks.at_least("channel_error", channel_error, 0.0)
     checks.whole("draws", draws, 1)
     seed = design.seed if seed is None else checks.whole("seed", seed, 0)
@@ -123,7 +129,8 @@ def tolerance(
     misalignments = {name: np.empty(draws) for name in RECEIVERS}
     mses = {name: np.empty(draws) for name in RECEIVERS}
     for draw in range(draws):
-        real = _built(design, position_mm, stream(seed, Purpose.BUILD_ERROR, draw))
+        place = _displaced(design, displacement_mm, stream(seed, Purpose.DISPLACEMENT, draw))
+        real = _built(design, place, position_mm, stream(seed, Purpose.BUILD_ERROR, draw))
         rng = stream(seed, Purpose.CHANNEL_ERROR, draw)
         known = aircomp.with_estimation_errors(real, channel_error, rng)
         links = {"as designed": _link(design, design.channels), "rescaled": _link(design, known)}
@@ -156,6 +163,7 @@ def tolerance(
             name: Outcome(sent[name], counts[name], misalignments[name], mses[name], threshold)
             for name in RECEIVERS
         },
+        displacement_mm=displacement_mm,
     )
 
 
@@ -164,14 +172,25 @@ def _link(design: Design, channels: Complex) -> Link:
     return Link(channels, design.weights, design.beam, design.budget, design.power, design.mse_threshold)
 
 
-def _built(design: Design, position_mm: float, rng: np.random.Generator) -> Complex:
+def _displaced(design: Design, displacement_mm: float, rng: np.random.Generator) -> Scenario:
+    """The scenario with displaced devices."""
+    if displacement_mm == 0.0:
+        return design.scenario
+    devices = design.scenario.devices
+    dx, dy = 1e-3 * displacement_mm * rng.standard_normal((2, devices.count))
+    return replace(
+        design.scenario, devices=replace(devices, x_m=devices.x_m + dx, y_m=devices.y_m + dy, drawn_from=None)
+    )
+
+
+def _built(design: Design, place: Scenario, position_mm: float, rng: np.random.Generator) -> Complex:
     """Channels with position errors of the antennas."""
     if design.layout is not None:
         moved = design.layout + 1e-3 * position_mm * rng.standard_normal(design.layout.shape)
-        return design.scenario.uplink.channels(moved)
+        return place.uplink.channels(moved)
     assert design.array is not None
     moved = design.array + 1e-3 * position_mm * rng.standard_normal(design.array.shape)
-    return design.scenario.array_at(moved).channels()
+    return place.array_at(moved).channels()
 
 
 def _misalignment(believed: Link, real: Complex) -> Real:

@@ -6,13 +6,20 @@ follow from scenario and antennas; its scores are checked when it is read.
 """
 
 from airpass.documents.common import FORMAT_VERSION
-from airpass.documents.reading import certificate_from, layout_certificate_from, read, tolerance_from
+from airpass.documents.reading import (
+    certificate_from,
+    fresh_draws_from,
+    layout_certificate_from,
+    read,
+    tolerance_from,
+)
 from airpass.documents.writing import (
     book_document,
     certificate_document,
     design_document,
     draws_document,
     encode,
+    fresh_draws_document,
     history_rows,
     layout_certificate_document,
     link_document,
@@ -31,6 +38,8 @@ __all__ = [
     "design_document",
     "draws_document",
     "encode",
+    "fresh_draws_document",
+    "fresh_draws_from",
     "history_rows",
     "layout_certificate_document",
     "layout_certificate_from",

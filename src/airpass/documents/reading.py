@@ -21,6 +21,7 @@ from airpass.designs.alternating import Alternation
 from airpass.designs.api import Design
 from airpass.designs.base import RecordedDesign, Step
 from airpass.designs.bounds import LayoutCertificate
+from airpass.designs.fresh import Counts, FreshDraws
 from airpass.designs.tolerance import Outcome, Tolerance
 from airpass.designs.turns import MOVES, Book
 from airpass.documents.common import FORMAT_VERSION, channels_of
@@ -252,6 +253,7 @@ def tolerance_from(document: Mapping[str, Any], threshold: float) -> Tolerance:
         draws=document["draws"],
         seed=document["seed"],
         nominal=document["nominal_count"],
+        displacement_mm=document.get("displacement_mm", 0.0),
         outcomes={
             name: Outcome(
                 senders=_reals(outcome["senders"]),
@@ -262,6 +264,28 @@ def tolerance_from(document: Mapping[str, Any], threshold: float) -> Tolerance:
             )
             for name, outcome in document["receivers"].items()
         },
+    )
+
+
+def fresh_draws_from(document: Mapping[str, Any]) -> FreshDraws:
+    """The counts on fresh draws of a design's document.
+
+    Parameters
+    ----------
+    document
+        As `fresh_draws_document` makes it.
+
+    Returns
+    -------
+    FreshDraws
+        The counts.
+    """
+    searched = document["searched"]
+    return FreshDraws(
+        draws=document["draws"],
+        seed=document["seed"],
+        searched=None if searched is None else Counts(_reals(searched["counts"])),
+        fresh={name: Counts(_reals(found["counts"])) for name, found in document["receivers"].items()},
     )
 
 

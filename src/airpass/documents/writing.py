@@ -15,6 +15,7 @@ from airpass.core.types import Complex, Single
 from airpass.core.version import __version__
 from airpass.designs.api import Design
 from airpass.designs.bounds import LayoutCertificate
+from airpass.designs.fresh import Counts, FreshDraws
 from airpass.designs.tolerance import Tolerance
 from airpass.designs.turns import Book
 from airpass.documents.common import FORMAT_VERSION, channels_of
@@ -144,6 +145,7 @@ def tolerance_document(tolerance: Tolerance) -> dict[str, Any]:
     """The distribution of aligned devices of `design --tolerance-mm`."""
     return {
         "position_mm": tolerance.position_mm,
+        "displacement_mm": tolerance.displacement_mm,
         "channel_error": tolerance.channel_error,
         "draws": tolerance.draws,
         "seed": tolerance.seed,
@@ -162,6 +164,24 @@ def tolerance_document(tolerance: Tolerance) -> dict[str, Any]:
             }
             for name, outcome in tolerance.outcomes.items()
         },
+    }
+
+
+def fresh_draws_document(fresh: FreshDraws) -> dict[str, Any]:
+    """The counts on fresh draws of `design --for-draws`."""
+
+    def counts(found: Counts) -> dict[str, Any]:
+        return {
+            "mean_count": found.mean,
+            "standard_error": found.standard_error,
+            "counts": [int(count) for count in found.counts],
+        }
+
+    return {
+        "draws": fresh.draws,
+        "seed": fresh.seed,
+        "searched": None if fresh.searched is None else counts(fresh.searched),
+        "receivers": {name: counts(found) for name, found in fresh.fresh.items()},
     }
 
 
