@@ -22,6 +22,8 @@ class Purpose(IntEnum):
     CHANNEL_ERROR = 7  # channel estimation errors of a round
     JOINT = 8  # random layouts of the joint search
     BUILD_ERROR = 9  # position errors of antennas
+    DISPLACEMENT = 20  # directions in which devices are displaced
+    MOTION = 21  # a device's path
 
 
 def stream(seed: int, purpose: Purpose, *indices: int) -> np.random.Generator:
