@@ -1,6 +1,6 @@
 """What tests of the command line share."""
 
-PROGRESS = ("airpass: Designing: ", "airpass: Selecting: ")
+PROGRESS = ("airpass: Designing: ", "airpass: Selecting: ", "airpass: Tracking: ")
 
 
 class Outcome:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from airpass.core.errors import InvalidInput
     from airpass.designs.api import Design, design
     from airpass.designs.bounds import LayoutCertificate, certify_layouts
+    from airpass.designs.life import Life, life
     from airpass.designs.tolerance import Tolerance, tolerance
+    from airpass.designs.track import Track, track
     from airpass.learning.compare import compare, compare_channels
     from airpass.learning.data.arrays import ArrayData, TorchData
     from airpass.learning.data.partition import PartitionOptions
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from airpass.learning.training import prepare, train
     from airpass.results import load
     from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
+    from airpass.scenario.motion import Paths, RandomWaypoint, StraightLines, read_paths
     from airpass.selection.api import Draws, Selection, select, select_draws
     from airpass.selection.certificate import Certificate, certify
     from airpass.study.api import reproduce, sweep
@@ -38,17 +41,22 @@ __all__ = [
     "Draws",
     "InvalidInput",
     "LayoutCertificate",
+    "Life",
     "Link",
     "PartitionOptions",
+    "Paths",
     "Radio",
+    "RandomWaypoint",
     "Receiver",
     "Runs",
     "Scenario",
     "Selection",
     "ServerOptions",
     "StoredStudy",
+    "StraightLines",
     "Tolerance",
     "TorchData",
+    "Track",
     "TrainOptions",
     "TrainingRun",
     "Weighting",
@@ -58,13 +66,16 @@ __all__ = [
     "compare",
     "compare_channels",
     "design",
+    "life",
     "load",
     "prepare",
+    "read_paths",
     "reproduce",
     "select",
     "select_draws",
     "sweep",
     "tolerance",
+    "track",
     "train",
 ]
 
@@ -73,7 +84,9 @@ _NAMES = {
     "core.errors": ("InvalidInput",),
     "designs.api": ("Design", "design"),
     "designs.bounds": ("LayoutCertificate", "certify_layouts"),
+    "designs.life": ("Life", "life"),
     "designs.tolerance": ("Tolerance", "tolerance"),
+    "designs.track": ("Track", "track"),
     "learning.compare": ("compare", "compare_channels"),
     "learning.data.arrays": ("ArrayData", "TorchData"),
     "learning.data.partition": ("PartitionOptions",),
@@ -85,6 +98,7 @@ _NAMES = {
     "study.api": ("reproduce", "sweep"),
     "study.stored": ("StoredStudy",),
     "scenario": ("DeviceDraw", "Devices", "Radio", "Receiver", "Scenario", "Weighting"),
+    "scenario.motion": ("Paths", "RandomWaypoint", "StraightLines", "read_paths"),
     "selection.api": ("Draws", "Selection", "select", "select_draws"),
     "selection.certificate": ("Certificate", "certify"),
 }

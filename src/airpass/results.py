@@ -1,6 +1,7 @@
 """Results as objects: save them, open them again, draw them, and turn them into data frames."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,18 @@ from airpass.aircomp import Link
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
 from airpass.designs.api import Design
-from airpass.documents import encode, history_rows, link_document, read, training_document
+from airpass.designs.life import Life
+from airpass.designs.track import Track
+from airpass.documents import (
+    encode,
+    history_rows,
+    life_document,
+    life_rows,
+    link_document,
+    read,
+    track_document,
+    training_document,
+)
 from airpass.learning.history import Runs, TrainingRun
 
 HISTORY = "history.json"  # in the folder of `airpass train`
@@ -26,7 +38,7 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    Design, Selection, Link, Runs or list of Selection
+    Design, Selection, Link, Runs, Life, Track or list of Selection
         The result, with the same numbers. Training runs are a list even if there is only one; so are the
         selections for a stack of draws.
     """
@@ -38,27 +50,34 @@ def load(path: str | Path) -> Any:
     return read(place)[1]
 
 
-def save(result: Link | TrainingRun | Runs, path: str | Path) -> None:
+def save(result: Link | Life | Track | TrainingRun | Runs, path: str | Path) -> None:
     """Write a result to a JSON file.
 
     Parameters
     ----------
     result
-        A link, selection or design, a training run, or several.
+        A link, selection or design, the life of a design, a track, a training run, or several.
     path
         The file. It is replaced if it exists.
     """
-    document = link_document(result) if isinstance(result, Link) else training_document(_runs(result))
+    if isinstance(result, Link):
+        document = link_document(result)
+    elif isinstance(result, Life):
+        document = life_document(result)
+    elif isinstance(result, Track):
+        document = track_document(result)
+    else:
+        document = training_document(_runs(result))
     write_atomically(Path(path), encode(document))
 
 
-def plot(result: Link | TrainingRun | Runs, path: str | Path | None = None) -> Any:
+def plot(result: Link | Life | Track | TrainingRun | Runs, path: str | Path | None = None) -> Any:
     """Draw a result.
 
     Parameters
     ----------
     result
-        A design is drawn as a room with scores, another link as scores, training as curves.
+        A design is drawn as a room with scores, another link as scores, the others as curves.
     path
         Also write the picture to this .png, .pdf or .svg file.
 
@@ -67,7 +86,7 @@ def plot(result: Link | TrainingRun | Runs, path: str | Path | None = None) -> A
     matplotlib.figure.Figure
         The picture.
     """
-    from airpass.figures import room, style, training
+    from airpass.figures import motion, room, style, training
 
     if path is not None:
         style.checked_format(Path(path))
@@ -75,6 +94,10 @@ def plot(result: Link | TrainingRun | Runs, path: str | Path | None = None) -> A
         figure = room.draw_design(result)
     elif isinstance(result, Link):
         figure = room.draw_selection(result)
+    elif isinstance(result, Life):
+        figure = motion.draw_life(result)
+    elif isinstance(result, Track):
+        figure = motion.draw_track(result)
     else:
         figure = training.draw_training(_runs(result))
     if path is not None:
@@ -82,19 +105,20 @@ def plot(result: Link | TrainingRun | Runs, path: str | Path | None = None) -> A
     return figure
 
 
-def to_frame(result: Link | TrainingRun | Runs) -> Any:
+def to_frame(result: Link | Life | Track | TrainingRun | Runs) -> Any:
     """A result as a data frame.
 
     Parameters
     ----------
     result
-        A link, selection or design, a training run, or several.
+        A link, selection or design, the life of a design, a track, a training run, or several.
 
     Returns
     -------
     pandas.DataFrame
-        A row per device with its weight, score, scaling and, for a design, position, gain and samples; or a
-        row per scheme and evaluated round.
+        A row per device with its weight, score, scaling and, for a design, position, gain and samples; a row
+        per receiver, distance and draw of a life; a row per step of a track; or a row per scheme and
+        evaluated round.
     """
     try:
         import pandas
@@ -102,6 +126,10 @@ def to_frame(result: Link | TrainingRun | Runs) -> Any:
         raise InvalidInput("to_frame needs pandas: pip install pandas") from None
     if isinstance(result, Link):
         return pandas.DataFrame(_device_columns(result))
+    if isinstance(result, Life):
+        return pandas.DataFrame(life_rows(result))
+    if isinstance(result, Track):
+        return pandas.DataFrame([asdict(row) for row in result.rows])
     return pandas.DataFrame(history_rows(_runs(result)))
 
 

@@ -1,5 +1,5 @@
-"""The command line. `main` runs it; commands are in designs.py, learning.py, methods.py, results.py and
-studies.py."""
+"""The command line. `main` runs it; commands are in designs.py, learning.py, methods.py, motion.py,
+results.py and studies.py."""
 
 import sys
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from io import TextIOWrapper
 
 import click
 
-from airpass.cli import designs, learning, methods, results, studies  # noqa: F401  (they add their commands)
+from airpass.cli import designs, learning, methods, motion, results, studies  # noqa: F401  (they add commands)
 from airpass.cli.root import cli
 from airpass.core.errors import InvalidInput, users_line
 

@@ -21,6 +21,7 @@ from airpass.cli.output import (
     flat,
     print_design,
     print_draws,
+    print_life,
     print_selection,
     print_set,
     print_tolerance,
@@ -64,7 +65,22 @@ if TYPE_CHECKING:
     type=float,
     help="With --tolerance-mm: channel estimation error variance, relative to the mean power.  [default: 0]",
 )
-@click.option("--draws", type=int, help="With --tolerance-mm: number of draws.  [default: 500]")
+@click.option(
+    "--draws",
+    type=int,
+    help="With --tolerance-mm or --life: number of draws.  [default: 500 for --tolerance-mm, 20 for --life]",
+)
+@click.option(
+    "--life",
+    "with_life",
+    is_flag=True,
+    help="Evaluate the design after its devices have moved, and report its coherence distance.",
+)
+@click.option(
+    "--life-figure",
+    type=click.Path(path_type=Path),
+    help="With --life: draw devices against displacement to a .png, .pdf or .svg file.",
+)
 @click.option(
     "--robust",
     is_flag=True,
@@ -96,6 +112,8 @@ def design(
     tolerance_mm: float | None,
     channel_error: float | None,
     draws: int | None,
+    with_life: bool,
+    life_figure: Path | None,
     robust: bool,
     start_path: Path | None,
     certify: bool,
@@ -112,7 +130,10 @@ def design(
     check_outputs(json_path, figure_path)
     if method is not None and (selection is not None or geometry is not None):
         raise InvalidInput("--method cannot be combined with --selection or --geometry")
-    errors = _errors(tolerance_mm, channel_error, draws, robust)
+    check_outputs(None, life_figure)
+    if life_figure is not None and not with_life:
+        raise InvalidInput("--life-figure requires --life")
+    errors = _errors(tolerance_mm, channel_error, draws, robust, with_life)
     from airpass.aircomp import named_score
     from airpass.designs.api import design as run
     from airpass.designs.api import design_method
@@ -126,7 +147,7 @@ def design(
         design_method(method, selection, geometry, nested(changes, "option")), changes, flags
     )
     start = _start(start_path, chosen)
-    measured, bound, everywhere = None, None, None
+    measured, lived, bound, everywhere = None, None, None, None
     with progress("Designing") as report:
 
         def on_step(step: "Step") -> None:
@@ -138,6 +159,11 @@ def design(
             from airpass.designs.tolerance import tolerance
 
             measured = tolerance(result, **errors, seed=seed, report=report)
+        if with_life:
+            from airpass.designs.life import life
+
+            count: dict[str, Any] = {} if draws is None else {"draws": draws}
+            lived = life(result, **count, seed=seed, report=report)
         if certify:
             from airpass.designs.bounds import certify_design
 
@@ -146,6 +172,8 @@ def design(
 
     def document() -> dict[str, Any]:
         extra = {} if measured is None else {"tolerance": documents.tolerance_document(measured)}
+        if lived is not None:
+            extra["life"] = documents.life_document(lived)
         if bound is not None:
             extra["certificate"] = documents.certificate_document(bound)
         if everywhere is not None:
@@ -162,6 +190,10 @@ def design(
         print_design(result, bound, everywhere, every)
         if measured is not None:
             print_tolerance(measured)
+        if lived is not None:
+            print_life(lived)
+    if lived is not None and life_figure is not None:
+        lived.plot(life_figure)
 
 
 def _start(path: Path | None, method: "DesignMethod") -> dict[str, Any]:
@@ -179,13 +211,15 @@ def _start(path: Path | None, method: "DesignMethod") -> dict[str, Any]:
 
 
 def _errors(
-    tolerance_mm: float | None, channel_error: float | None, draws: int | None, robust: bool
+    tolerance_mm: float | None, channel_error: float | None, draws: int | None, robust: bool, with_life: bool
 ) -> dict[str, Any]:
     """Arguments of `tolerance` from the flags of `design`."""
-    dependent = {"--robust": robust or None, "--channel-error": channel_error, "--draws": draws}
+    dependent = {"--robust": robust or None, "--channel-error": channel_error}
     for flag, value in dependent.items():
         if value is not None and tolerance_mm is None:
             raise InvalidInput(f"{flag} requires --tolerance-mm")
+    if draws is not None and tolerance_mm is None and not with_life:
+        raise InvalidInput("--draws requires --tolerance-mm or --life")
     if robust and tolerance_mm == 0.0:
         raise InvalidInput("--robust requires --tolerance-mm > 0")
     errors: dict[str, Any] = {

@@ -10,9 +10,11 @@ from airpass.cli.output import (
     console,
     print_design,
     print_draws,
+    print_life,
     print_selection,
     print_set,
     print_tolerance,
+    print_track,
     print_training,
 )
 from airpass.cli.root import cli
@@ -51,7 +53,9 @@ def show(path: Path) -> None:
         return
     from airpass.aircomp import Link
     from airpass.designs.api import Design
-    from airpass.documents import certificate_from, layout_certificate_from, read, tolerance_from
+    from airpass.designs.life import Life
+    from airpass.designs.track import Track
+    from airpass.documents import certificate_from, layout_certificate_from, life_from, read, tolerance_from
     from airpass.learning.history import Runs
     from airpass.selection.api import Selection
 
@@ -63,12 +67,18 @@ def show(path: Path) -> None:
         print_design(result, certificate, None if everywhere is None else layout_certificate_from(everywhere))
         if "tolerance" in document:
             print_tolerance(tolerance_from(document["tolerance"], result.scenario.radio.mse_threshold))
+        if "life" in document:
+            print_life(life_from(document["life"]))
     elif isinstance(result, Selection):
         print_selection(result, certificate)
         if "set" in document:
             print_set(document["set"]["devices"], document["set"]["verdict"])
     elif isinstance(result, Link):
         console().print(repr(result), soft_wrap=True)
+    elif isinstance(result, Life):
+        print_life(result)
+    elif isinstance(result, Track):
+        print_track(result)
     elif isinstance(result, Runs):
         print_training(result, path if path.is_dir() else None, status=True)
     else:

@@ -6,7 +6,13 @@ follow from scenario and antennas; its scores are checked when it is read.
 """
 
 from airpass.documents.common import FORMAT_VERSION
-from airpass.documents.reading import certificate_from, layout_certificate_from, read, tolerance_from
+from airpass.documents.reading import (
+    certificate_from,
+    layout_certificate_from,
+    life_from,
+    read,
+    tolerance_from,
+)
 from airpass.documents.writing import (
     certificate_document,
     design_document,
@@ -14,10 +20,13 @@ from airpass.documents.writing import (
     encode,
     history_rows,
     layout_certificate_document,
+    life_document,
+    life_rows,
     link_document,
     selection_document,
     set_document,
     tolerance_document,
+    track_document,
     training_document,
     training_table,
 )
@@ -32,12 +41,16 @@ __all__ = [
     "history_rows",
     "layout_certificate_document",
     "layout_certificate_from",
+    "life_document",
+    "life_from",
+    "life_rows",
     "link_document",
     "read",
     "selection_document",
     "set_document",
     "tolerance_document",
     "tolerance_from",
+    "track_document",
     "training_document",
     "training_table",
 ]
