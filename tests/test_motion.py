@@ -31,6 +31,7 @@ from airpass.core.randomness import Purpose, stream
 from airpass.core.types import Real
 from airpass.designs.follow import follow, towards
 from airpass.designs.life import FAR_WAVELENGTHS
+from airpass.designs.plus import AirpassPlus
 from airpass.designs.tolerance import RECEIVERS
 from airpass.scenario.motion import displaced, room_of
 from airpass.selection.hrmc_plus import regrow
@@ -342,6 +343,29 @@ class TestTrack:
         ages = [row.layout_age_s for row in result.rows]
         np.testing.assert_allclose(ages[5:], [0.03, 0.04, 0.03, 0.04, 0.03, 0.04], atol=1e-12)
 
+    def test_looking_ahead_makes_up_for_the_delay(self) -> None:
+        """On straight lines, devices are where they were expected."""
+        options: dict[str, Any] = {"seconds": 0.12, "layout_every_s": 0.03, "options": FAST}
+        motion = StraightLines(1.0, 1)
+        on_time = track(SMALL, motion, **options)
+        late = track(SMALL, motion, layout_delay_s=0.03, **options)
+        ahead = track(SMALL, motion, layout_delay_s=0.03, lead_s=0.03, **options)
+        ages = np.array([[row.layout_age_s for row in one.rows] for one in (on_time, late, ahead)])
+        np.testing.assert_allclose(ages[2, 6:], ages[0, 6:], atol=1e-12)
+        np.testing.assert_allclose(ages[1, 6:], ages[0, 6:] + 0.03, atol=1e-12)
+        # The first layout that was found ahead is for the devices at the second layout step.
+        assert ahead.layouts_m is not None
+        at, there = ahead.link(6), displaced(SMALL, ahead.places_m[6])
+        assert at.selected_count >= late.rows[6].selected_count
+        again = design(
+            there,
+            AirpassPlus(effort="fast", starts=1, kicks=0, polish=False),
+            seed=SMALL.seed,
+            start_layout=ahead.layouts_m[3],
+            start_beam=ahead.beams[2],
+        )
+        assert at.selected_count == pytest.approx(again.selected_count, abs=1)
+
     def test_layout_updates_pay(self) -> None:
         scenario = Scenario.paper(20, 5, 5, -2.0, 8495)
         often, never = (
@@ -395,6 +419,7 @@ class TestTrack:
             ({"beam_every_s": 0.0}, "beam_every_s"),
             ({"layout_every_s": 0.001}, "layout_every_s"),
             ({"layout_delay_s": -1.0}, "layout_delay_s"),
+            ({"lead_s": -1.0}, "lead_s"),
             ({"antenna_speed_m_s": 0.0}, "antenna_speed_m_s"),
             ({"time_limit_s": 0.0}, "time_limit_s"),
             ({"time_limit_s": 1.0, "method": "mimo-m"}, "time_limit_s: mimo-m"),

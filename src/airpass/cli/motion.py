@@ -58,6 +58,13 @@ MODELS = ("waypoints", "lines")
     help="Time until antennas are told new positions, ms.",
 )
 @click.option(
+    "--lead-ms",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="Find new positions for where devices will be after this time, extrapolated from two steps, ms.",
+)
+@click.option(
     "--antenna-speed-m-s", type=float, help="Largest speed of an antenna, m/s.  [default: no limit]"
 )
 @click.option("--time-limit-s", type=float, help="Time limit of every redesign.")
@@ -97,6 +104,7 @@ def track(
     beam_every_ms: float,
     layout_every_ms: float,
     layout_delay_ms: float,
+    lead_ms: float,
     antenna_speed_m_s: float | None,
     time_limit_s: float | None,
     update: str,
@@ -116,6 +124,7 @@ def track(
     checks.positive("beam_every_ms", beam_every_ms)
     checks.at_least("layout_every_ms", layout_every_ms, beam_every_ms)
     checks.at_least("layout_delay_ms", layout_delay_ms, 0.0)
+    checks.at_least("lead_ms", lead_ms, 0.0)
     model = _motion(motion, speed_m_s, pause_s, paths_path, seed)
     from airpass.designs.track import track as run
     from airpass.scenario import Paths
@@ -130,6 +139,7 @@ def track(
             beam_every_s=1e-3 * beam_every_ms,
             layout_every_s=1e-3 * layout_every_ms,
             layout_delay_s=1e-3 * layout_delay_ms,
+            lead_s=1e-3 * lead_ms,
             antenna_speed_m_s=antenna_speed_m_s,
             time_limit_s=time_limit_s,
             method=method,

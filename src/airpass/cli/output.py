@@ -470,7 +470,7 @@ def print_track(track: "Track") -> None:
         soft_wrap=True,
     )
     table = Table(box=None, header_style="bold", pad_edge=False)
-    heads = ("time, s", "selected", "weakest score", "beam, ms", "layout, ms", "layout age, ms", "travel, mm")
+    heads = ("time, s", "selected", "weakest score", "beam, ms", "layout, ms", "age, ms", "travel, m")
     for name in heads:
         table.add_column(name, justify="right")
     every = -(-len(track.rows) // MOST_ROWS)
@@ -482,11 +482,11 @@ def print_track(track: "Track") -> None:
             f"{1e3 * row.beam_seconds:.2f}",
             _number(1e3 * row.layout_seconds, ".1f"),
             f"{1e3 * row.layout_age_s:.0f}",
-            f"{1e3 * row.travel_m:.1f}",
+            f"{row.travel_m:.4f}",
         )
     screen.print(table)
     if every > 1:
-        screen.print(f"... every {every}th of {len(track.rows)} steps; see --json")
+        screen.print(f"... one of {every} steps is shown; --json writes all {len(track.rows)}")
 
 
 def print_selection(selection: "Selection", certificate: "Certificate | None", every: bool = False) -> None:

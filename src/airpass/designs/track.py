@@ -8,9 +8,10 @@ millisecond. At every layout step new positions of the antennas are found, in on
     follow     small moves of all antennas and the beam together (`airpass.designs.follow`)
 
 Without a limit on their speed, antennas are at their new positions at once, or after `layout_delay_s`, which
-stands for the time of computing. With a limit, each moves towards its target by at most speed times step, and
-the beam is re-solved for the positions on the way, which are feasible (`airpass.designs.follow`). The targets
-of `follow` can be reached before the next layout step.
+stands for the time of computing. Positions can be found for where devices will be (`lead_s`). With a limit,
+each antenna moves towards its target by at most speed times step, and the beam is re-solved for the positions
+on the way, which are feasible (`airpass.designs.follow`). The targets of `follow` can be reached before the
+next layout step.
 
 Antennas of arrays do not move. Their beam is re-solved at every step, and searched for anew by their method
 at every layout step; the better one counts.
@@ -54,7 +55,7 @@ class TrackRow:
     weakest_score: float  # among the selected devices; the largest of all if none is selected
     beam_seconds: float  # time of re-solving the beam
     layout_seconds: float  # time of finding new positions; NaN if it was no layout step
-    layout_age_s: float  # time since devices were where the antennas' targets were found for
+    layout_age_s: float  # time since devices were, or will be, where antennas' targets were found for
     travel_m: float  # largest move of an antenna since the last step
     to_go_m: float  # largest distance of an antenna from its target
 
@@ -75,6 +76,8 @@ class Track(Result):
         Time between steps, and between layout steps.
     layout_delay_s
         Time until antennas are told new positions.
+    lead_s
+        How far ahead devices' places are extrapolated for new positions.
     antenna_speed_m_s
         Largest speed of an antenna; None if there is no limit.
     time_limit_s
@@ -101,6 +104,7 @@ class Track(Result):
     beam_every_s: float
     layout_every_s: float
     layout_delay_s: float
+    lead_s: float
     antenna_speed_m_s: float | None
     time_limit_s: float | None
     seed: int
@@ -200,6 +204,7 @@ def track(
     beam_every_s: float = 0.01,
     layout_every_s: float = 0.1,
     layout_delay_s: float = 0.0,
+    lead_s: float = 0.0,
     antenna_speed_m_s: float | None = None,
     time_limit_s: float | None = None,
     method: str | DesignMethod | type[DesignMethod] | Callable[..., Any] | None = None,
@@ -225,6 +230,9 @@ def track(
         Time between layout steps; rounded to a whole number of steps.
     layout_delay_s
         Time from a layout step until antennas are told their new positions, such as that of computing them.
+    lead_s
+        New positions are found for where devices will be after this time, extrapolated from the last two
+        steps.
     antenna_speed_m_s
         Largest speed of an antenna; no limit if nothing is given.
     time_limit_s
@@ -250,6 +258,7 @@ def track(
     checks.positive("beam_every_s", beam_every_s)
     checks.at_least("layout_every_s", layout_every_s, beam_every_s)
     checks.at_least("layout_delay_s", layout_delay_s, 0.0)
+    checks.at_least("lead_s", lead_s, 0.0)
     checks.one_of("update", update, UPDATES)
     if antenna_speed_m_s is not None:
         checks.positive("antenna_speed_m_s", antenna_speed_m_s)
@@ -269,6 +278,7 @@ def track(
         update=update,
         every=max(1, round(layout_every_s / beam_every_s)),
         delay_s=layout_delay_s,
+        lead_s=lead_s,
         step_s=beam_every_s,
         speed_m_s=antenna_speed_m_s,
         time_limit_s=time_limit_s,
@@ -294,6 +304,7 @@ def track(
         beam_every_s=beam_every_s,
         layout_every_s=receiver.every * beam_every_s,
         layout_delay_s=layout_delay_s,
+        lead_s=lead_s,
         antenna_speed_m_s=antenna_speed_m_s,
         time_limit_s=time_limit_s,
         seed=seed,
@@ -322,6 +333,7 @@ class _Receiver:
     update: str
     every: int  # steps between layout steps
     delay_s: float
+    lead_s: float
     step_s: float
     speed_m_s: float | None
     time_limit_s: float | None
@@ -344,18 +356,20 @@ class _Receiver:
         spent = now() - began
         yield TrackRow(0.0, first.selected_count, first.weakest_score, 0.0, spent, 0.0, 0.0, 0.0)
         for step in range(1, len(places)):
-            yield self.advance(step, displaced(self.scenario, places[step]))
+            yield self.advance(step, places[step], places[step] - places[step - 1])
 
-    def advance(self, step: int, scenario: Scenario) -> TrackRow:
-        """One step in time."""
+    def advance(self, step: int, places: Real, moved: Real) -> TrackRow:
+        """One step in time: places of the devices, and their moves since the last step."""
         time = step * self.step_s
+        scenario = displaced(self.scenario, places)
         before = self.layout
         if self.speed_m_s is not None and self.layout is not None and self.target.layout is not None:
             self.layout = towards(self.layout, self.target.layout, self.speed_m_s * self.step_s)
         layout_seconds = float("nan")
         if step % self.every == 0:
             began = now()
-            self.latest = self.updated(scenario, time)
+            ahead = places + self.lead_s / self.step_s * moved
+            self.latest = self.updated(displaced(self.scenario, ahead), time)
             self.pending.append(self.latest)
             layout_seconds = now() - began
         while self.pending and self.pending[0].due_s <= time * (1.0 + ROUNDING):
@@ -382,8 +396,8 @@ class _Receiver:
         )
 
     def updated(self, scenario: Scenario, time: float) -> _Target:
-        """New positions for the devices as they are now."""
-        last, due = self.latest, time + self.delay_s
+        """New positions for the devices as they are in a scenario."""
+        last, due, found_s = self.latest, time + self.delay_s, time + self.lead_s
         beam = self.beam if last is self.target else last.beam
         if self.update == "follow":
             start = last.layout if self.speed_m_s is None else self.layout
@@ -393,14 +407,14 @@ class _Receiver:
             effective = aircomp.effective_channels(
                 scenario.uplink.channels(layout), scenario.weights, scenario.budget
             )
-            return _Target(time, due, layout, beam, aircomp.scores(beam, effective) >= 1.0)
+            return _Target(found_s, due, layout, beam, aircomp.scores(beam, effective) >= 1.0)
         start_with: dict[str, Any] = {}
         if last.layout is not None:
             start_with["start_layout"] = last.layout
             if self.method.uses_start_beam:
                 start_with["start_beam"] = beam
         found = design(scenario, self.warm, seed=self.seed, **start_with)
-        return _Target(time, due, found.layout, found.beam, found.selected)
+        return _Target(found_s, due, found.layout, found.beam, found.selected)
 
     @property
     def warm(self) -> DesignMethod:

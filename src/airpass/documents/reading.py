@@ -290,6 +290,7 @@ def _track(document: Mapping[str, Any]) -> Track:
         beam_every_s=document["beam_every_s"],
         layout_every_s=document["layout_every_s"],
         layout_delay_s=document["layout_delay_s"],
+        lead_s=document["lead_s"],
         antenna_speed_m_s=document["antenna_speed_m_s"],
         time_limit_s=document["time_limit_s"],
         seed=checks.whole("seed", document["seed"], 0),

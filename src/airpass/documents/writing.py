@@ -200,6 +200,7 @@ def track_document(track: Track) -> dict[str, Any]:
         "beam_every_s": track.beam_every_s,
         "layout_every_s": track.layout_every_s,
         "layout_delay_s": track.layout_delay_s,
+        "lead_s": track.lead_s,
         "antenna_speed_m_s": track.antenna_speed_m_s,
         "time_limit_s": track.time_limit_s,
         "mean_selected_count": track.mean_count,

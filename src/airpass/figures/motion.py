@@ -62,7 +62,7 @@ def draw_life(life: "Life") -> Figure:
             axes.axvline(coherence, color="black", lw=0.8, ls="--")
             axes.annotate(
                 typeset(f"{1e3 * coherence:.3g} mm = {coherence / life.wavelength_m:.2g} λ"),
-                (coherence, 0.02),
+                (coherence, 0.78),
                 xycoords=("data", "axes fraction"),
                 xytext=(4, 0),
                 textcoords="offset points",
@@ -130,9 +130,9 @@ def _title(track: "Track") -> str:
 
 def _draw_counts(axes: Axes, track: "Track") -> None:
     """Selected devices over time."""
-    axes.step(track.times_s, track.counts, where="post", color=BLUE, lw=1.2)
+    end = track.rows[-1].time_s + track.beam_every_s
+    axes.step([*track.times_s, end], [*track.counts, track.counts[-1]], where="post", color=BLUE, lw=1.2)
     axes.set(ylabel="selected devices", ylim=(0.0, track.scenario.devices.count * 1.05))
-    end = max(track.rows[-1].time_s, track.beam_every_s)
     axes.set_xlim(0.0, end)
     axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.grid(True)
