@@ -1,6 +1,6 @@
 """What tests of the command line share."""
 
-PROGRESS = ("airpass: Designing: ", "airpass: Selecting: ", "airpass: Scheduling: ")
+PROGRESS = ("airpass: Designing: ", "airpass: Selecting: ", "airpass: Scheduling: ", "airpass: Tracking: ")
 
 
 class Outcome:

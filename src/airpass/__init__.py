@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from airpass.designs.api import Design, design
     from airpass.designs.bounds import LayoutCertificate, certify_layouts
     from airpass.designs.fresh import FreshDraws, fresh_draws
+    from airpass.designs.life import Life, life
     from airpass.designs.tolerance import Tolerance, tolerance
+    from airpass.designs.track import Track, track
     from airpass.designs.turns import Book, schedule
     from airpass.learning.compare import compare, compare_channels
     from airpass.learning.data.arrays import ArrayData, TorchData
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from airpass.learning.training import prepare, train
     from airpass.results import load
     from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
+    from airpass.scenario.motion import Paths, RandomWaypoint, StraightLines, read_paths
     from airpass.selection.api import Draws, Selection, select, select_draws
     from airpass.selection.certificate import Certificate, certify
     from airpass.study.api import reproduce, sweep
@@ -42,17 +45,22 @@ __all__ = [
     "FreshDraws",
     "InvalidInput",
     "LayoutCertificate",
+    "Life",
     "Link",
     "PartitionOptions",
+    "Paths",
     "Radio",
+    "RandomWaypoint",
     "Receiver",
     "Runs",
     "Scenario",
     "Selection",
     "ServerOptions",
     "StoredStudy",
+    "StraightLines",
     "Tolerance",
     "TorchData",
+    "Track",
     "TrainOptions",
     "TrainingRun",
     "Weighting",
@@ -63,14 +71,17 @@ __all__ = [
     "compare_channels",
     "design",
     "fresh_draws",
+    "life",
     "load",
     "prepare",
+    "read_paths",
     "reproduce",
     "schedule",
     "select",
     "select_draws",
     "sweep",
     "tolerance",
+    "track",
     "train",
 ]
 
@@ -82,6 +93,8 @@ _NAMES = {
     "designs.fresh": ("FreshDraws", "fresh_draws"),
     "designs.tolerance": ("Tolerance", "tolerance"),
     "designs.turns": ("Book", "schedule"),
+    "designs.life": ("Life", "life"),
+    "designs.track": ("Track", "track"),
     "learning.compare": ("compare", "compare_channels"),
     "learning.data.arrays": ("ArrayData", "TorchData"),
     "learning.data.partition": ("PartitionOptions",),
@@ -93,6 +106,7 @@ _NAMES = {
     "study.api": ("reproduce", "sweep"),
     "study.stored": ("StoredStudy",),
     "scenario": ("DeviceDraw", "Devices", "Radio", "Receiver", "Scenario", "Weighting"),
+    "scenario.motion": ("Paths", "RandomWaypoint", "StraightLines", "read_paths"),
     "selection.api": ("Draws", "Selection", "select", "select_draws"),
     "selection.certificate": ("Certificate", "certify"),
 }

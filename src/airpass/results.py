@@ -1,6 +1,7 @@
 """Results as objects: save them, open them again, draw them, and turn them into data frames."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,18 @@ from airpass.aircomp import Link
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
 from airpass.designs.api import Design
+from airpass.designs.life import Life
+from airpass.designs.track import Track
 from airpass.designs.turns import Book
 from airpass.documents import (
     book_document,
     encode,
     history_rows,
+    life_document,
+    life_rows,
     link_document,
     read,
+    track_document,
     training_document,
 )
 from airpass.learning.history import Runs, TrainingRun
@@ -34,7 +40,7 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    Design, Selection, Link, Book, Runs or list of Selection
+    Design, Selection, Link, Book, Runs, Life, Track or list of Selection
         The result, with the same numbers. Training runs are a list even if there is only one; so are the
         selections for a stack of draws.
     """
@@ -46,31 +52,37 @@ def load(path: str | Path) -> Any:
     return read(place)[1]
 
 
-def save(result: Link | Book | TrainingRun | Runs, path: str | Path) -> None:
+def save(result: Link | Book | Life | Track | TrainingRun | Runs, path: str | Path) -> None:
     """Write a result to a JSON file.
 
     Parameters
     ----------
     result
-        A link, selection or design, a training run, or several.
+        A link, selection or design, a book, the life of a design, a track, a training run, or several.
     path
         The file. It is replaced if it exists.
     """
-    if isinstance(result, Book):
+    if isinstance(result, Link):
+        document = link_document(result)
+    elif isinstance(result, Book):
         document = book_document(result)
+    elif isinstance(result, Life):
+        document = life_document(result)
+    elif isinstance(result, Track):
+        document = track_document(result)
     else:
-        document = link_document(result) if isinstance(result, Link) else training_document(_runs(result))
+        document = training_document(_runs(result))
     write_atomically(Path(path), encode(document))
 
 
-def plot(result: Link | Book | TrainingRun | Runs, path: str | Path | None = None) -> Any:
+def plot(result: Link | Book | Life | Track | TrainingRun | Runs, path: str | Path | None = None) -> Any:
     """Draw a result.
 
     Parameters
     ----------
     result
         A design is drawn as a room with scores, another link as scores, a book as a chart of devices and
-        turns, training as curves.
+        turns, the others as curves.
     path
         Also write the picture to this .png, .pdf or .svg file.
 
@@ -79,7 +91,7 @@ def plot(result: Link | Book | TrainingRun | Runs, path: str | Path | None = Non
     matplotlib.figure.Figure
         The picture.
     """
-    from airpass.figures import room, style, training, turns
+    from airpass.figures import motion, room, style, training, turns
 
     if path is not None:
         style.checked_format(Path(path))
@@ -89,6 +101,10 @@ def plot(result: Link | Book | TrainingRun | Runs, path: str | Path | None = Non
         figure = room.draw_selection(result)
     elif isinstance(result, Book):
         figure = turns.draw_book(result)
+    elif isinstance(result, Life):
+        figure = motion.draw_life(result)
+    elif isinstance(result, Track):
+        figure = motion.draw_track(result)
     else:
         figure = training.draw_training(_runs(result))
     if path is not None:
@@ -96,19 +112,20 @@ def plot(result: Link | Book | TrainingRun | Runs, path: str | Path | None = Non
     return figure
 
 
-def to_frame(result: Link | Book | TrainingRun | Runs) -> Any:
+def to_frame(result: Link | Book | Life | Track | TrainingRun | Runs) -> Any:
     """A result as a data frame.
 
     Parameters
     ----------
     result
-        A link, selection or design, a training run, or several.
+        A link, selection or design, a book, the life of a design, a track, a training run, or several.
 
     Returns
     -------
     pandas.DataFrame
         A row per device with its weight, score, scaling and, for a design, position, gain and samples; for a
-        book a row per turn and device; or a row per scheme and evaluated round.
+        book a row per turn and device; a row per receiver, distance and draw of a life; a row per step of a
+        track; or a row per scheme and evaluated round.
     """
     try:
         import pandas
@@ -116,6 +133,10 @@ def to_frame(result: Link | Book | TrainingRun | Runs) -> Any:
         raise InvalidInput("to_frame needs pandas: pip install pandas") from None
     if isinstance(result, Link):
         return pandas.DataFrame(_device_columns(result))
+    if isinstance(result, Life):
+        return pandas.DataFrame(life_rows(result))
+    if isinstance(result, Track):
+        return pandas.DataFrame([asdict(row) for row in result.rows])
     if isinstance(result, Book):
         parts = [
             pandas.DataFrame({"turn": number, **_device_columns(one), "covered": result.covered})

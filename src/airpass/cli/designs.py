@@ -22,6 +22,7 @@ from airpass.cli.output import (
     print_design,
     print_draws,
     print_fresh_draws,
+    print_life,
     print_selection,
     print_set,
     print_tolerance,
@@ -76,7 +77,18 @@ if TYPE_CHECKING:
 @click.option(
     "--draws",
     type=int,
-    help="With --tolerance-mm or --displacement-mm: number of draws of the errors.  [default: 500]",
+    help="With --tolerance-mm, --displacement-mm or --life: number of draws.  [default: 500; 20 for --life]",
+)
+@click.option(
+    "--life",
+    "with_life",
+    is_flag=True,
+    help="Evaluate the design after its devices have moved, and report its coherence distance.",
+)
+@click.option(
+    "--life-figure",
+    type=click.Path(path_type=Path),
+    help="With --life: draw devices against displacement to a .png, .pdf or .svg file.",
 )
 @click.option(
     "--robust",
@@ -118,6 +130,8 @@ def design(
     displacement_mm: float | None,
     channel_error: float | None,
     draws: int | None,
+    with_life: bool,
+    life_figure: Path | None,
     robust: bool,
     for_draws: int | None,
     start_path: Path | None,
@@ -137,7 +151,10 @@ def design(
     check_outputs(json_path, figure_path)
     if method is not None and (selection is not None or geometry is not None):
         raise InvalidInput("--method cannot be combined with --selection or --geometry")
-    errors = _errors(tolerance_mm, displacement_mm, channel_error, draws, robust)
+    check_outputs(None, life_figure)
+    if life_figure is not None and not with_life:
+        raise InvalidInput("--life-figure requires --life")
+    errors = _errors(tolerance_mm, displacement_mm, channel_error, draws, robust, with_life)
     if for_draws is not None:
         checks.whole("for_draws", for_draws, 1)
         if method is selection is geometry is None:
@@ -165,7 +182,7 @@ def design(
     if move is not None:
         raise InvalidInput("--move requires --turns")
     start = _start(start_path, chosen)
-    measured, bound, everywhere, fresh = None, None, None, None
+    measured, lived, bound, everywhere, fresh = None, None, None, None, None
     with progress("Designing") as report:
 
         def on_step(step: "Step") -> None:
@@ -181,6 +198,11 @@ def design(
             from airpass.designs.fresh import fresh_draws
 
             fresh = fresh_draws(result, seed=seed, report=report)
+        if with_life:
+            from airpass.designs.life import life
+
+            count: dict[str, Any] = {} if draws is None else {"draws": draws}
+            lived = life(result, **count, seed=seed, report=report)
         if certify:
             from airpass.designs.bounds import certify_design
 
@@ -191,6 +213,8 @@ def design(
         extra = {} if measured is None else {"tolerance": documents.tolerance_document(measured)}
         if fresh is not None:
             extra["fresh_draws"] = documents.fresh_draws_document(fresh)
+        if lived is not None:
+            extra["life"] = documents.life_document(lived)
         if bound is not None:
             extra["certificate"] = documents.certificate_document(bound)
         if everywhere is not None:
@@ -209,6 +233,10 @@ def design(
             print_tolerance(measured)
         if fresh is not None:
             print_fresh_draws(fresh)
+        if lived is not None:
+            print_life(lived)
+    if lived is not None and life_figure is not None:
+        lived.plot(life_figure)
 
 
 def _start(path: Path | None, method: "DesignMethod") -> dict[str, Any]:
@@ -231,12 +259,15 @@ def _errors(
     channel_error: float | None,
     draws: int | None,
     robust: bool,
+    with_life: bool,
 ) -> dict[str, Any]:
     """Arguments of `tolerance` from the flags of `design`."""
-    dependent = {"--robust": robust or None, "--channel-error": channel_error, "--draws": draws}
+    dependent = {"--robust": robust or None, "--channel-error": channel_error}
     for flag, value in dependent.items():
         if value is not None and tolerance_mm is None and displacement_mm is None:
             raise InvalidInput(f"{flag} requires --tolerance-mm or --displacement-mm")
+    if draws is not None and tolerance_mm is None and displacement_mm is None and not with_life:
+        raise InvalidInput("--draws requires --tolerance-mm, --displacement-mm or --life")
     if robust and not tolerance_mm and not displacement_mm:
         raise InvalidInput("--robust requires --tolerance-mm or --displacement-mm > 0")
     errors: dict[str, Any] = {

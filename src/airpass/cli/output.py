@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from airpass.designs.api import Design
     from airpass.designs.bounds import LayoutCertificate
     from airpass.designs.fresh import Counts, FreshDraws
+    from airpass.designs.life import Life
     from airpass.designs.tolerance import Tolerance
+    from airpass.designs.track import Track
     from airpass.learning.history import TrainingRun
     from airpass.selection.api import Selection
     from airpass.selection.certificate import Certificate
@@ -451,6 +453,69 @@ def print_fresh_draws(fresh: "FreshDraws") -> None:
     screen.print(table)
     if fresh.searched is not None:
         screen.print(f"on the {fresh.searched.counts.size} draws of the search: {cell(fresh.searched)}")
+
+
+def print_life(life: "Life") -> None:
+    """Aligned devices against displacement."""
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    table.add_column("displacement", justify="right", no_wrap=True)
+    table.add_column("wavelengths", justify="right")
+    for name in life.counts:
+        table.add_column(name, justify="right")
+    for at, distance in enumerate(life.distances_m):
+        table.add_row(
+            f"{1e3 * distance:.3g} mm" if distance < 0.1 else f"{distance:.3g} m",
+            f"{distance / life.wavelength_m:.3g}",
+            *(f"{life.mean(name)[at]:.1f}" for name in life.counts),
+        )
+    screen = console()
+    screen.print(f"\nAligned devices after every device has moved, {life.draws} draws", soft_wrap=True)
+    screen.print(table)
+    found = []
+    for name in life.counts:
+        distance = life.coherence_m(name)
+        words = f"{1e3 * distance:.3g} mm ({distance / life.wavelength_m:.2g} wavelengths)"
+        found.append(f"{name}: {'none, it keeps its devices' if isnan(distance) else words}")
+    screen.print(f"Coherence distance, half of the gain lost: {'; '.join(found)}", soft_wrap=True)
+
+
+def print_track(track: "Track") -> None:
+    """Summary and some rows of a track."""
+    from rich.table import Table
+
+    screen = console()
+    receiver, radio = track.scenario.receiver, track.scenario.radio
+    devices = track.scenario.devices.count
+    screen.print(
+        f"[bold]{track.method.name}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
+        f"each, K={devices} devices, {radio.snr_db:g} dB"
+    )
+    counts = [row.selected_count for row in track.rows[1:]] or [track.rows[0].selected_count]
+    screen.print(
+        f"selected {track.mean_count:.1f} of {devices} on average over {track.rows[-1].time_s:g} s, "
+        f"{min(counts)} to {max(counts)}; {track.rows[0].selected_count} at the start\n",
+        soft_wrap=True,
+    )
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    heads = ("time, s", "selected", "weakest score", "beam, ms", "layout, ms", "age, ms", "travel, m")
+    for name in heads:
+        table.add_column(name, justify="right")
+    every = -(-len(track.rows) // MOST_ROWS)
+    for row in track.rows[::every]:
+        table.add_row(
+            f"{row.time_s:.3f}",
+            str(row.selected_count),
+            f"{row.weakest_score:.3g}" if row.selected_count else "-",
+            f"{1e3 * row.beam_seconds:.2f}",
+            _number(1e3 * row.layout_seconds, ".1f"),
+            f"{1e3 * row.layout_age_s:.0f}",
+            f"{row.travel_m:.4f}",
+        )
+    screen.print(table)
+    if every > 1:
+        screen.print(f"... one of {every} steps is shown; --json writes all {len(track.rows)}")
 
 
 def print_selection(selection: "Selection", certificate: "Certificate | None", every: bool = False) -> None:

@@ -11,9 +11,11 @@ from airpass.cli.output import (
     print_design,
     print_draws,
     print_fresh_draws,
+    print_life,
     print_selection,
     print_set,
     print_tolerance,
+    print_track,
     print_training,
 )
 from airpass.cli.root import cli
@@ -53,11 +55,14 @@ def show(path: Path) -> None:
         return
     from airpass.aircomp import Link
     from airpass.designs.api import Design
+    from airpass.designs.life import Life
+    from airpass.designs.track import Track
     from airpass.designs.turns import Book
     from airpass.documents import (
         certificate_from,
         fresh_draws_from,
         layout_certificate_from,
+        life_from,
         read,
         tolerance_from,
     )
@@ -74,6 +79,8 @@ def show(path: Path) -> None:
             print_tolerance(tolerance_from(document["tolerance"], result.scenario.radio.mse_threshold))
         if "fresh_draws" in document:
             print_fresh_draws(fresh_draws_from(document["fresh_draws"]))
+        if "life" in document:
+            print_life(life_from(document["life"]))
     elif isinstance(result, Selection):
         print_selection(result, certificate)
         if "set" in document:
@@ -82,6 +89,10 @@ def show(path: Path) -> None:
         print_book(result)
     elif isinstance(result, Link):
         console().print(repr(result), soft_wrap=True)
+    elif isinstance(result, Life):
+        print_life(result)
+    elif isinstance(result, Track):
+        print_track(result)
     elif isinstance(result, Runs):
         print_training(result, path if path.is_dir() else None, status=True)
     else:

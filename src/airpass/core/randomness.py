@@ -24,6 +24,8 @@ class Purpose(IntEnum):
     BUILD_ERROR = 9  # position errors of antennas
     TURNS = 12  # seeds of the designs of a book, and layouts that stay
     DISPLACEMENT = 13  # of devices
+    DIRECTIONS = 20  # directions in which devices are displaced
+    MOTION = 21  # a device's path
 
 
 def stream(seed: int, purpose: Purpose, *indices: int) -> np.random.Generator:

@@ -133,12 +133,12 @@ def tolerance(
         real = _built(design, place, position_mm, stream(seed, Purpose.BUILD_ERROR, draw))
         rng = stream(seed, Purpose.CHANNEL_ERROR, draw)
         known = aircomp.with_estimation_errors(real, channel_error, rng)
-        links = {"as designed": _link(design, design.channels), "rescaled": _link(design, known)}
+        links = {"as designed": link_on(design, design.channels), "rescaled": link_on(design, known)}
         adapted = regrow(links["rescaled"].effective, design.beam)
         links["re-solved"] = replace(links["rescaled"], beam=adapted)
         for name, believed in links.items():
             senders = believed.selected
-            errors = _misalignment(believed, real)
+            errors = misalignment(believed, real)
             if name == "as designed":
                 inside = senders & (errors <= ALIGNED)
             else:
@@ -167,7 +167,7 @@ def tolerance(
     )
 
 
-def _link(design: Design, channels: Complex) -> Link:
+def link_on(design: Design, channels: Complex) -> Link:
     """The design's beam on other channels."""
     return Link(channels, design.weights, design.beam, design.budget, design.power, design.mse_threshold)
 
@@ -193,7 +193,7 @@ def _built(design: Design, place: Scenario, position_mm: float, rng: np.random.G
     return place.array_at(moved).channels()
 
 
-def _misalignment(believed: Link, real: Complex) -> Real:
+def misalignment(believed: Link, real: Complex) -> Real:
     """|received/phi_k - 1| of every sender on the real channels; NaN for other devices."""
     result = np.full(believed.weights.size, np.nan)
     senders = believed.selected

@@ -22,7 +22,9 @@ from airpass.designs.api import Design
 from airpass.designs.base import RecordedDesign, Step
 from airpass.designs.bounds import LayoutCertificate
 from airpass.designs.fresh import Counts, FreshDraws
-from airpass.designs.tolerance import Outcome, Tolerance
+from airpass.designs.life import Life
+from airpass.designs.tolerance import RECEIVERS, Outcome, Tolerance
+from airpass.designs.track import Track, TrackRow
 from airpass.designs.turns import MOVES, Book
 from airpass.documents.common import FORMAT_VERSION, channels_of
 from airpass.learning.history import Record, Runs, TrainingRun
@@ -34,7 +36,7 @@ from airpass.selection.certificate import Certificate
 SCORE_ERROR = 1e-6  # largest difference of scores that are recomputed, relative to the largest score
 
 M = TypeVar("M", bound=Method)
-Stored = Link | Book | Runs | list[Selection]
+Stored = Link | Book | Runs | Life | Track | list[Selection]
 
 
 def read(path: str | Path) -> tuple[dict[str, Any], Stored]:
@@ -49,8 +51,9 @@ def read(path: str | Path) -> tuple[dict[str, Any], Stored]:
     -------
     document : dict[str, Any]
         Content of the file.
-    result : Link, Book, Runs or list of Selection
-        A design, a selection, a link, a book, training runs, or the selections for a stack of draws.
+    result : Link, Book, Runs, Life, Track or list of Selection
+        A design, a selection, a link, a book, training runs, the life of a design, a track, or the selections
+        for a stack of draws.
     """
     document = _decoded(path)
     kind = document.get("kind") or _kind_of_first_version(document)
@@ -60,10 +63,12 @@ def read(path: str | Path) -> tuple[dict[str, Any], Stored]:
         "draws": lambda stack: [_selection(draw) for draw in stack["draws"]],
         "link": _bare_link,
         "book": _book,
+        "life": life_from,
+        "track": _track,
         "training": _training,
     }
     if kind not in readers:
-        raise InvalidInput(f"{path}: not a result of airpass design, select, schedule or train")
+        raise InvalidInput(f"{path}: not a result of airpass design, select, schedule, track or train")
     try:
         return document, readers[kind](document)
     except InvalidInput as error:
@@ -286,6 +291,66 @@ def fresh_draws_from(document: Mapping[str, Any]) -> FreshDraws:
         seed=document["seed"],
         searched=None if searched is None else Counts(_reals(searched["counts"])),
         fresh={name: Counts(_reals(found["counts"])) for name, found in document["receivers"].items()},
+    )
+
+
+def life_from(document: Mapping[str, Any]) -> Life:
+    """The life of a design.
+
+    Parameters
+    ----------
+    document
+        As `life_document` makes it.
+
+    Returns
+    -------
+    Life
+        Aligned devices against displacement.
+    """
+    distances = np.array(document["distances_m"], dtype=np.float64)
+    draws = checks.whole("draws", document["draws"], 1)
+    counts = {name: np.array(document["receivers"][name]["counts"], dtype=np.float64) for name in RECEIVERS}
+    if any(values.shape != (distances.size, draws) for values in counts.values()):
+        raise InvalidInput("counts do not fit distances_m and draws; the file was changed")
+    return Life(
+        method=str(document["method"]),
+        devices=checks.whole("devices", document["devices"], 1),
+        wavelength_m=checks.positive("wavelength_m", document["wavelength_m"]),
+        distances_m=distances,
+        draws=draws,
+        seed=checks.whole("seed", document["seed"], 0),
+        counts=counts,
+    )
+
+
+def _track(document: Mapping[str, Any]) -> Track:
+    scenario = _scenario(document)
+    layouts, array = (
+        None if document[name] is None else np.array(document[name], dtype=np.float64)
+        for name in ("layouts_m", "array_m")
+    )
+    selected = np.zeros((len(document["rows"]), scenario.devices.count), dtype=np.bool_)
+    for chosen, devices in zip(selected, document["selected"], strict=True):
+        chosen[devices] = True
+    return Track(
+        scenario=scenario,
+        method=_method_from(document["method"], designs.METHODS, RecordedDesign),
+        update=str(document["update"]),
+        beam_every_s=document["beam_every_s"],
+        layout_every_s=document["layout_every_s"],
+        layout_delay_s=document["layout_delay_s"],
+        lead_s=document["lead_s"],
+        antenna_speed_m_s=document["antenna_speed_m_s"],
+        time_limit_s=document["time_limit_s"],
+        seed=checks.whole("seed", document["seed"], 0),
+        rows=tuple(
+            TrackRow(**{**row, "layout_seconds": _float(row["layout_seconds"])}) for row in document["rows"]
+        ),
+        places_m=np.array(document["places_m"], dtype=np.float64),
+        layouts_m=layouts,
+        array_m=array,
+        beams=_complex_from(document["beams"]),
+        selected=selected,
     )
 
 

@@ -16,7 +16,9 @@ from airpass.core.version import __version__
 from airpass.designs.api import Design
 from airpass.designs.bounds import LayoutCertificate
 from airpass.designs.fresh import Counts, FreshDraws
+from airpass.designs.life import Life
 from airpass.designs.tolerance import Tolerance
+from airpass.designs.track import Track
 from airpass.designs.turns import Book
 from airpass.documents.common import FORMAT_VERSION, channels_of
 from airpass.learning.history import TrainingRun
@@ -182,6 +184,72 @@ def fresh_draws_document(fresh: FreshDraws) -> dict[str, Any]:
         "seed": fresh.seed,
         "searched": None if fresh.searched is None else counts(fresh.searched),
         "receivers": {name: counts(found) for name, found in fresh.fresh.items()},
+    }
+
+
+def life_document(life: Life) -> dict[str, Any]:
+    """Aligned devices against displacement, of `design --life`."""
+    return {
+        **_header("life"),
+        "method": life.method,
+        "devices": life.devices,
+        "wavelength_m": life.wavelength_m,
+        "distances_m": life.distances_m.tolist(),
+        "draws": life.draws,
+        "seed": life.seed,
+        "receivers": {
+            name: {
+                "mean_count": life.mean(name).tolist(),
+                "coherence_m": life.coherence_m(name),
+                "counts": [[int(count) for count in row] for row in counts],
+            }
+            for name, counts in life.counts.items()
+        },
+        "version": __version__,
+    }
+
+
+def life_rows(life: Life) -> list[dict[str, Any]]:
+    """A life as rows, one per receiver, distance and draw."""
+    return [
+        {
+            "method": life.method,
+            "receiver": name,
+            "distance_m": float(distance),
+            "wavelengths": float(distance / life.wavelength_m),
+            "draw": draw,
+            "aligned": int(count),
+        }
+        for name, counts in life.counts.items()
+        for distance, row in zip(life.distances_m, counts, strict=True)
+        for draw, count in enumerate(row)
+    ]
+
+
+def track_document(track: Track) -> dict[str, Any]:
+    """The result of `track`."""
+    drawn = _drawn_from(track.scenario)
+    return {
+        **_header("track"),
+        "scenario": track.scenario.to_dict(),
+        "drawn_from": None if drawn is None else asdict(drawn),
+        "method": _method(track.method),
+        "update": track.update,
+        "beam_every_s": track.beam_every_s,
+        "layout_every_s": track.layout_every_s,
+        "layout_delay_s": track.layout_delay_s,
+        "lead_s": track.lead_s,
+        "antenna_speed_m_s": track.antenna_speed_m_s,
+        "time_limit_s": track.time_limit_s,
+        "mean_selected_count": track.mean_count,
+        "rows": [asdict(row) for row in track.rows],
+        "places_m": track.places_m.tolist(),
+        "layouts_m": None if track.layouts_m is None else track.layouts_m.tolist(),
+        "array_m": None if track.array_m is None else track.array_m.tolist(),
+        "beams": _complex(track.beams),
+        "selected": [np.flatnonzero(chosen).tolist() for chosen in track.selected],
+        "version": __version__,
+        "seed": track.seed,
     }
 
 

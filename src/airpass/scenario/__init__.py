@@ -1,9 +1,23 @@
 """Input of a design: receiver, radio, devices and weights."""
 
 from airpass.scenario.devices import DeviceDraw, Devices
+from airpass.scenario.motion import Motion, Paths, RandomWaypoint, StraightLines, read_paths
 from airpass.scenario.radio import Radio
 from airpass.scenario.receiver import Receiver
 from airpass.scenario.scenario import Scenario, read_tables
 from airpass.scenario.weights import Weighting
 
-__all__ = ["DeviceDraw", "Devices", "Radio", "Receiver", "Scenario", "Weighting", "read_tables"]
+__all__ = [
+    "DeviceDraw",
+    "Devices",
+    "Motion",
+    "Paths",
+    "Radio",
+    "RandomWaypoint",
+    "Receiver",
+    "Scenario",
+    "StraightLines",
+    "Weighting",
+    "read_paths",
+    "read_tables",
+]
