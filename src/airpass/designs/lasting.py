@@ -43,7 +43,7 @@ from airpass.selection.hrmc_plus import HrmcPlus
 
 SEARCH, FRESH = 0, 1  # first index of the draws that a search uses, and of those that check its result
 
-# Values below are from measurements, see docs/lasting.md.
+# The powers are the first ones of `hrmc+`; the other values are coarse, so that a search takes seconds.
 POWERS = (0, 1, 2, 3)  # log2 of the powers p of the smooth count
 FIRST_STEP, ITERATIONS, TOLERANCE = 1.0, 20, 1e-3  # of the conjugate gradients, for each power
 STRETCH_ENDS = 9  # evenly spaced ends of the stretches that antennas may occupy
