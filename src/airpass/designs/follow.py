@@ -83,21 +83,21 @@ def follow(
         reached = climb.raised(best, wanted)
         best = max(best, reached, key=lambda one: one.rank)
         served = reached.scores[wanted] >= 1.0
-        if served.all() or best.selected >= wanted.size - 1:
+        if served.all() or best.selected.size >= wanted.size - 1:
             break
         # Half of those that miss the threshold, the weakest first.
         dropped = max(1, int((~served).sum()) // 2)
         wanted = wanted[np.sort(np.argsort(-reached.scores[wanted], kind="stable")[:-dropped])]
     tried: set[int] = set()
-    while best.selected < scenario.devices.count and len(tried) < OUTSIDERS:
-        order = np.argsort(-best.scores, kind="stable")[best.selected :]
+    while best.selected.size < scenario.devices.count and len(tried) < OUTSIDERS:
+        order = np.argsort(-best.scores, kind="stable")[best.selected.size :]
         outsider = next((int(k) for k in order if int(k) not in tried), None)
         if outsider is None:
             break
         tried.add(outsider)
         chosen = np.sort(np.append(np.flatnonzero(best.scores >= 1.0), outsider))
         reached = climb.raised(best, chosen)
-        if reached.selected > best.selected:
+        if reached.selected.size > best.selected.size:
             tried.clear()
         best = max(best, reached, key=lambda one: one.rank)
     return best.layout, best.beam
