@@ -163,9 +163,10 @@ def _start(scenario: Scenario, layout: Any, beam: Any) -> Start | None:
         if beam is not None:
             raise InvalidInput("start_beam requires start_layout")
         return None
+    checked = scenario.checked_layout(layout)
     if beam is not None:
         beam = checked_beam(beam, scenario.receiver.waveguides, "start_beam", unit=False)
-    return Start(scenario.checked_layout(layout), beam)
+    return Start(checked, beam)
 
 
 def design(
