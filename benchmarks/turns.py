@@ -25,7 +25,7 @@ ROWS = Path(__file__).resolve().parent.parent / "docs" / "data" / "turns.csv"
 COLUMNS = ("part", "devices", "snr_db", "seed", "scheme", "metric", "value")
 SIZES = ((10, 5, (-10.0, -5.0, 0.0, 5.0)), (50, 10, (-20.0, -15.0, -10.0, -5.0)))
 FIRST_DRAW, FIRST_TRAINING = 8400, 8500
-TRAINED_DB, TRAINED_SEEDS = (-5.0, 0.0, 5.0), 3
+TRAINED_DB, TRAINED_SEEDS = (0.0, -5.0, 5.0), 3
 METHOD = AirpassPlus(effort="fast", threads=1)
 MOVES = ("antennas", "beams")
 
@@ -144,7 +144,7 @@ def print_tables() -> None:
             print(f"| {devices}, {waveguides} | {snr_db:g} dB | {' | '.join(cells)} |")
     print("\n| SNR | FedAvg | one design | turns, antennas | turns, beams |")
     print("|---|---|---|---|---|")
-    for snr_db in TRAINED_DB:
+    for snr_db in sorted(TRAINED_DB):
         cells = [f"{mean('accuracy', 10, 0.0, 'fedavg', 'accuracy')[0]:.1f} %"]
         for scheme in ("one design", *MOVES):
             accuracy, count = mean("accuracy", 10, snr_db, scheme, "accuracy")
