@@ -10,9 +10,14 @@ import numpy as np
 import pytest
 
 from airpass import Scenario
-from airpass.cli import cli, output, root
+from airpass.cli import cli, progress, root
 from airpass.cli.learning import run_folder
-from airpass.cli.output import Bars, Lines, Silence, display
+from airpass.cli.progress import (
+    Bars,
+    Lines,
+    Silence,
+    display,
+)
 from airpass.study import runner
 from command_line import assert_refused
 
@@ -104,7 +109,7 @@ class TestQuiet:
         assert run(*command, "--quiet").out == ""
 
     def test_sweep(self, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(output, "FIRST_LINE_S", 0.01)
+        monkeypatch.setattr(progress, "FIRST_LINE_S", 0.01)
         study = tmp_path / "tiny.toml"
         study.write_text(
             'name = "tiny"\nschemes = ["distributed-m"]\ntrials = 2\nseed = 0\n'
@@ -122,8 +127,8 @@ class TestQuiet:
 
 class TestLines:
     def test_now_and_then(self, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(output, "FIRST_LINE_S", 0.05)
-        monkeypatch.setattr(output, "LINE_EVERY_S", 0.3)
+        monkeypatch.setattr(progress, "FIRST_LINE_S", 0.05)
+        monkeypatch.setattr(progress, "LINE_EVERY_S", 0.3)
         with display(counted=True) as shown:
             assert isinstance(shown, Lines)
             shown.add("trials", 500)
@@ -136,8 +141,8 @@ class TestLines:
         assert lines[-1].startswith("airpass: done in ")
 
     def test_nothing_new_no_line(self, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(output, "FIRST_LINE_S", 0.01)
-        monkeypatch.setattr(output, "LINE_EVERY_S", 0.01)
+        monkeypatch.setattr(progress, "FIRST_LINE_S", 0.01)
+        monkeypatch.setattr(progress, "LINE_EVERY_S", 0.01)
         with display(counted=False) as shown:
             shown.add("Designing", None)
             time.sleep(0.2)
@@ -151,7 +156,7 @@ class TestLines:
         assert capfd.readouterr().err == ""
 
     def test_after_an_error_there_is_no_last_line(self, capfd: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(output, "FIRST_LINE_S", 0.01)
+        monkeypatch.setattr(progress, "FIRST_LINE_S", 0.01)
 
         def fail() -> None:
             with display(counted=False) as shown:

@@ -25,8 +25,9 @@ from airpass.designs.joint.ascent import (
     value_and_gradient,
 )
 from airpass.designs.joint.scan import candidates, scan, stretch_candidates
-from airpass.designs.joint.space import LANES, Wanted, responses, scores_at, space_of, wanted_of
+from airpass.designs.joint.space import scores_at, space_of
 from airpass.designs.joint.sweep import Goal, Moves, Swept, sweep
+from airpass.designs.joint.wanted import LANES, Wanted, responses, wanted_of
 from airpass.documents import design_document, encode
 from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma_single

@@ -184,6 +184,8 @@ class TestResults:
         assert_refused(run("schedule", *scenario, "--turns", "few"), "--turns few", "auto")
         assert_refused(run("schedule", *scenario, "--turns", 0), "turns = 0")
         assert_refused(run("design", *scenario, "--turns", 2, "--certify"), "--certify", "--turns")
+        for flags in (("--life",), ("--displacement-mm", 1), ("--tolerance-mm", 1), ("--for-draws", 2)):
+            assert_refused(run("design", *scenario, "--turns", 2, *flags), flags[0], "--turns")
         assert_refused(run("design", *scenario, "--move", "beams"), "--move requires --turns")
 
 

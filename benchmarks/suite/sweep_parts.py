@@ -9,8 +9,9 @@ from airpass import Scenario
 from airpass.core.types import Complex, Real, Short, Single
 from airpass.designs.joint.chain import BEAM_LIMITS, Chain, Found
 from airpass.designs.joint.scan import candidates, scan
-from airpass.designs.joint.space import LANES, Space, Wanted, responses, wanted_of
+from airpass.designs.joint.space import Space
 from airpass.designs.joint.sweep import Goal, hill_value, sum_waveguide, sweep
+from airpass.designs.joint.wanted import LANES, Wanted, responses, wanted_of
 from airpass.designs.plus import AirpassPlus, problem_of
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg

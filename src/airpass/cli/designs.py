@@ -26,8 +26,10 @@ from airpass.cli.output import (
     print_selection,
     print_set,
     print_tolerance,
-    progress,
     write_json,
+)
+from airpass.cli.progress import (
+    progress,
 )
 from airpass.cli.root import cli
 from airpass.cli.turns import move_option, run_schedule, turns_option
@@ -173,7 +175,14 @@ def design(
         design_method(method, selection, geometry, nested(changes, "option")), changes, flags
     )
     if turns is not None:
-        single = {"--tolerance-mm": tolerance_mm, "--start": start_path, "--certify": certify or None}
+        single = {
+            "--tolerance-mm": tolerance_mm,
+            "--displacement-mm": displacement_mm,
+            "--life": with_life or None,
+            "--for-draws": for_draws,
+            "--start": start_path,
+            "--certify": certify or None,
+        }
         for flag, value in single.items():
             if value is not None:
                 raise InvalidInput(f"{flag} cannot be combined with --turns")

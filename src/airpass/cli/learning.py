@@ -14,10 +14,12 @@ from airpass.cli.options import json_option, scenario_options
 from airpass.cli.output import (
     console,
     print_training,
-    progress,
-    training_bars,
     write_json,
     write_training,
+)
+from airpass.cli.progress import (
+    progress,
+    training_bars,
 )
 from airpass.cli.root import cli
 from airpass.cli.turns import move_option, turns_of, turns_option

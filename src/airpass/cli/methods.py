@@ -6,7 +6,10 @@ from collections.abc import Sequence
 import click
 
 from airpass.cli.options import json_option, nested, option_option
-from airpass.cli.output import console, write_json
+from airpass.cli.output import (
+    console,
+    write_json,
+)
 from airpass.cli.root import cli
 
 

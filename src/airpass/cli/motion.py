@@ -16,7 +16,13 @@ from airpass.cli.options import (
     option_option,
     scenario_options,
 )
-from airpass.cli.output import print_track, progress, write_json
+from airpass.cli.output import (
+    print_track,
+    write_json,
+)
+from airpass.cli.progress import (
+    progress,
+)
 from airpass.cli.root import cli
 from airpass.core import checks
 from airpass.core.errors import InvalidInput

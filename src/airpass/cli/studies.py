@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 import click
 
 from airpass.cli.options import json_option
-from airpass.cli.output import console, note, trial_bar, write_json
+from airpass.cli.output import (
+    console,
+    write_json,
+)
+from airpass.cli.progress import (
+    note,
+    trial_bar,
+)
 from airpass.cli.root import cli
 from airpass.core.errors import InvalidInput
 

@@ -14,7 +14,13 @@ from airpass.cli.options import (
     option_option,
     scenario_options,
 )
-from airpass.cli.output import console, progress, write_json
+from airpass.cli.output import (
+    console,
+    write_json,
+)
+from airpass.cli.progress import (
+    progress,
+)
 from airpass.cli.root import cli
 from airpass.core.errors import InvalidInput
 

@@ -19,7 +19,8 @@ from airpass import aircomp
 from airpass.core.types import Complex, Flag, Index, Mask, Real
 from airpass.designs.joint.ascent import AscentLimits, ascend
 from airpass.designs.joint.chain import Found
-from airpass.designs.joint.space import Space, scores_at, space_of, wanted_of
+from airpass.designs.joint.space import Space, scores_at, space_of
+from airpass.designs.joint.wanted import wanted_of
 from airpass.scenario import Scenario
 from airpass.selection.hrmc_plus import regrow
 

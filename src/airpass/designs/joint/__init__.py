@@ -7,7 +7,9 @@ all positions and the beam.
     wanted   the wanted devices, packed, and their responses in single precision
     scan     where an antenna of one waveguide would be best, to first order: one scan for all its antennas
     sweep    antennas moved one by one, the beam by conjugate gradients
+    descent  sweeps until F decreases little
     ascent   positions and beam together, by a quasi-Newton method
+    chain    a first design, and kicks that improve it
 
 Derivations and measurements: docs/airpass-plus.md.
 """

@@ -21,7 +21,8 @@ import numpy as np
 
 from airpass.channel.pass_uplink import guide_length, guide_slope, response_single, response_slope
 from airpass.core.types import Complex, Flag, Real, Single
-from airpass.designs.joint.space import Space, Wanted
+from airpass.designs.joint.space import Space
+from airpass.designs.joint.wanted import Wanted
 from airpass.kernels.blocks import borrowed
 from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import fma_single

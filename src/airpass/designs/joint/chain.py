@@ -31,8 +31,10 @@ from airpass.core.registry import discard
 from airpass.core.types import Complex, Flag, Index, Real
 from airpass.designs.base import Start
 from airpass.designs.joint.ascent import AscentLimits, ascend
-from airpass.designs.joint.space import Space, Wanted, scores_at, wanted_of
-from airpass.designs.joint.sweep import Goal, Moves, descend
+from airpass.designs.joint.descent import descend
+from airpass.designs.joint.space import Space, scores_at
+from airpass.designs.joint.sweep import Goal, Moves
+from airpass.designs.joint.wanted import Wanted, wanted_of
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim.ranking import value_rank
 from airpass.scenario import Scenario

@@ -13,7 +13,8 @@ are candidates, which `sweep` evaluates exactly.
 import numpy as np
 
 from airpass.core.types import Complex, Index, Real, Short, Single
-from airpass.designs.joint.space import LANES, Space, Wanted, response_row
+from airpass.designs.joint.space import Space, response_row
+from airpass.designs.joint.wanted import LANES, Wanted
 from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import fma_single
 

@@ -11,14 +11,14 @@ from typing import NamedTuple
 import numpy as np
 
 from airpass.channel.pass_uplink import Field, element, guide_length, response_single
-from airpass.core.types import Complex, Index, Real, Short, Single
+from airpass.core.types import Complex, Real, Short, Single
 from airpass.kernels.jit import kernel
 from airpass.optim import projections
 from airpass.scenario import Scenario
+from airpass.scenario.scenario import CLOSEST_M
 
 ENTRY_BYTES = 4  # real and imaginary part of a table entry
 LARGEST = np.float32(32000.0)  # of an entry
-CLOSEST_M = 1e-6  # lower bound of distances from a waveguide's axis
 
 
 class Space(NamedTuple):
@@ -118,67 +118,3 @@ def scores_at(space: Space, layout: Real, beam: Complex) -> Real:
                 re[m, k] += term_re[k]
                 im[m, k] += term_im[k]
     return projections.squares(re, im, beam) * (space.reference * space.reference)
-
-
-class Wanted(NamedTuple):
-    """The wanted devices, packed, and padded to whole vectors by repeating the first one without weight."""
-
-    device: Index  # number of the device, shape (W,)
-    counted: Real  # weight in F; 0 for padding
-    counted_single: Single
-    device_x: Real  # x_k
-    offset_square: Real  # shape (M, W)
-    amplitude: Single  # as in `Space.field`
-
-
-LANES = 8  # devices are padded to a multiple
-
-
-def wanted_of(space: Space, devices: Index, counted: Real) -> Wanted:
-    """Pack some devices.
-
-    Parameters
-    ----------
-    space
-        The space.
-    devices
-        Numbers of the wanted devices; at least one.
-    counted
-        Their weights in F.
-
-    Returns
-    -------
-    Wanted
-        The packed devices.
-    """
-    padding = -devices.size % LANES
-    packed = np.concatenate([devices, np.full(padding, devices[0])])
-    weights = np.concatenate([counted, np.zeros(padding)])
-    field = space.field
-    return Wanted(
-        packed,
-        weights,
-        weights.astype(np.float32),
-        field.device_x[packed],
-        np.ascontiguousarray(field.offset_square[:, packed]),
-        field.amplitude[packed].astype(np.float32),
-    )
-
-
-@kernel
-def responses(
-    place: float,
-    guide: float,
-    device_x: Real,
-    offset_square: Real,
-    amplitude: Single,
-    turns_per_m: float,
-    refractive_index: float,
-    out_re: Single,
-    out_im: Single,
-) -> None:
-    """Responses of the packed devices to one antenna."""
-    for k in range(device_x.size):
-        _, out_re[k], out_im[k] = response_single(
-            place, guide, device_x[k], offset_square[k], amplitude[k], turns_per_m, refractive_index
-        )

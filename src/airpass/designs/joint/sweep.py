@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.channel.pass_uplink import guide_length
 from airpass.core.types import Complex, Flag, Real, Single
 from airpass.designs.joint.scan import MOST_MINIMA, candidates, scan, stretch_candidates
-from airpass.designs.joint.space import LANES, Space, Wanted, responses, scores_at
+from airpass.designs.joint.space import Space
+from airpass.designs.joint.wanted import LANES, Wanted, respond
 from airpass.kernels.blocks import borrowed
 from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import fma_single
@@ -21,7 +21,6 @@ from airpass.kernels.sums import lane_sum_single
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
 from airpass.optim.objectives import Hill
-from airpass.optim.ranking import value_rank
 
 TRIES = 3  # candidates that are evaluated per antenna
 FLATTEST = 2  # log2 of the largest power p in the slopes of the scan; more would only see the weakest devices
@@ -51,19 +50,6 @@ class Swept(NamedTuple):
     layout: Real
     beam: Complex
     left: float  # F after the sweep over F before it
-    tried: int  # positions evaluated
-
-
-class Descended(NamedTuple):
-    """Result of `descend`: its end, and the best point on the way."""
-
-    layout: Real
-    beam: Complex
-    scores: Real  # of all devices, in double precision
-    best_layout: Real
-    best_beam: Complex
-    best_scores: Real
-    sweeps: int
     tried: int  # positions evaluated
 
 
@@ -147,24 +133,6 @@ class _Line(NamedTuple):
 
 
 @inlined
-def _respond(place: float, line: _Line, out_re: Single, out_im: Single) -> None:
-    """Responses of the wanted devices to an antenna at `place`."""
-    field = line.space.field
-    guide = guide_length(place, field.feed[0, line.number], field.feed[1, line.number])
-    responses(
-        place,
-        guide,
-        line.wanted.device_x,
-        line.offset_square,
-        line.wanted.amplitude,
-        field.turns_per_m,
-        field.refractive_index,
-        out_re,
-        out_im,
-    )
-
-
-@inlined
 def _value(term_re: Single, term_im: Single, line: _Line, w: _Workspace) -> np.float32:
     """F with the responses `term_re`, `term_im` of the antenna that is moved."""
     return hill_value(
@@ -212,7 +180,7 @@ def _try(
     place: float, best: float, lowest: np.float32, line: _Line, w: _Workspace
 ) -> tuple[float, np.float32, np.float32]:
     """Evaluate a position: the better of it and the best so far, F there, and F at the position."""
-    _respond(place, line, w.term_re, w.term_im)
+    respond(place, line.number, line.space, line.wanted, line.offset_square, w.term_re, w.term_im)
     value = _value(w.term_re, w.term_im, line, w)
     if value < lowest:
         _copy(w.term_re, w.term_im, w.best_re, w.best_im)
@@ -286,7 +254,7 @@ def _move_antennas(row: Real, total: Single, across: bool, line: _Line, w: _Work
         n = _find(row, old_place)
         if by_stretch:
             count = stretch_candidates(total, line.number, row, n, across, space, places, values)
-        _respond(old_place, line, w.best_re, w.best_im)
+        respond(old_place, line.number, space, line.wanted, line.offset_square, w.best_re, w.best_im)
         _add(
             w.sum_re,
             w.sum_im,
@@ -338,26 +306,13 @@ def _slopes(scores: Real, counted: Real, doublings: int, floor: float, out: Real
 @kernel
 def sum_waveguide(layout: Real, waveguide: int, space: Space, wanted: Wanted, re: Real, im: Real) -> None:
     """Channels of the wanted devices to one waveguide, into re[m] and im[m]."""
-    field = space.field
     out_re, out_im = re[waveguide], im[waveguide]
     term_re, term_im = np.empty(out_re.size, np.float32), np.empty(out_re.size, np.float32)
     offset_square = wanted.offset_square[waveguide]
     out_re[:] = 0.0
     out_im[:] = 0.0
     for n in range(layout.shape[1]):
-        place = layout[waveguide, n]
-        guide = guide_length(place, field.feed[0, waveguide], field.feed[1, waveguide])
-        responses(
-            place,
-            guide,
-            wanted.device_x,
-            offset_square,
-            wanted.amplitude,
-            field.turns_per_m,
-            field.refractive_index,
-            term_re,
-            term_im,
-        )
+        respond(layout[waveguide, n], waveguide, space, wanted, offset_square, term_re, term_im)
         for k in range(out_re.size):
             out_re[k] += np.float64(term_re[k])
             out_im[k] += np.float64(term_im[k])
@@ -452,66 +407,3 @@ def sweep(
         tried += _move_antennas(layout[m], total, moves.across, line, w)
         sum_waveguide(layout, m, space, wanted, re, im)
     return Swept(layout, beam, after / max(before, 1e-300), tried)
-
-
-@kernel
-def descend(
-    start_layout: Real,
-    start_beam: Complex,
-    space: Space,
-    wanted: Wanted,
-    goal: Goal,
-    moves: Moves,
-    most_sweeps: int,
-    until_selected: bool,
-    priorities: Real,
-    stop: Flag,
-) -> Descended:
-    """Sweep until F decreases little.
-
-    Parameters
-    ----------
-    start_layout, start_beam, space, wanted, goal, moves, stop
-        As for `sweep`.
-    most_sweeps
-        Largest number of sweeps.
-    until_selected
-        Also end once the scores of all wanted devices are at least one.
-    priorities
-        v_k of all devices, shape (K,), by which points are ranked.
-
-    Returns
-    -------
-    The end of the descent, and the point on the way that ranks highest (`airpass.optim.ranking`), which may
-    be the start.
-    """
-    layout, beam = start_layout, start_beam
-    scores = scores_at(space, layout, beam)
-    best_layout, best_beam, best_scores = layout, beam, scores
-    best = value_rank(scores, priorities)
-    tried = 0
-    sweeps = 0
-    while sweeps < most_sweeps and stop[0] == 0:
-        swept = sweep(layout, beam, space, wanted, goal, moves, sweeps, stop)
-        layout, beam = swept.layout, swept.beam
-        scores = scores_at(space, layout, beam)
-        sweeps += 1
-        tried += swept.tried
-        reached = value_rank(scores, priorities)
-        if reached > best:
-            best = reached
-            best_layout, best_beam, best_scores = layout, beam, scores
-        if swept.left > 1.0 - moves.tolerance:
-            break
-        if until_selected and weakest(scores, wanted) >= 1.0:
-            break
-    return Descended(layout, beam, scores, best_layout, best_beam, best_scores, sweeps, tried)
-
-
-@inlined
-def weakest(scores: Real, wanted: Wanted) -> float:
-    """The smallest score of the wanted devices."""
-    lowest = np.inf
-    for k in wanted.device:
-        lowest = min(lowest, scores[k])
-    return lowest
