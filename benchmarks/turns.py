@@ -1,9 +1,10 @@
 """Turns: how many are needed, and what they do for training.
 
-Run: python benchmarks/turns.py turns|accuracy|tables [--draws 10] [--rounds 200]
+Run: python benchmarks/turns.py turns|mnist|tables [--schemes A,B] [--seeds 8600,8601]
 
-`turns` and `accuracy` add rows to docs/data/turns.csv; rows that are there are not computed again. `tables`
-prints the tables of docs/turns.md. Seeds of draws start at 8400, those of training at 8500.
+`turns` and `mnist` add rows to docs/data/turns.csv; rows that are there are not computed again. `tables`
+prints the tables of docs/turns.md. Seeds of draws start at 8400, those of training at 8600. Numbers of draws
+and rounds are fixed below.
 """
 
 import os
@@ -19,15 +20,33 @@ from pathlib import Path  # noqa: E402
 import numpy as np  # noqa: E402
 
 from airpass import Book, Scenario, TrainOptions, design, prepare, schedule, train  # noqa: E402
+from airpass.aircomp import Link  # noqa: E402
+from airpass.designs.alternating import Airpass  # noqa: E402
+from airpass.designs.base import DesignMethod  # noqa: E402
+from airpass.designs.colocated import MimoMnPlus  # noqa: E402
 from airpass.designs.plus import AirpassPlus  # noqa: E402
 
 ROWS = Path(__file__).resolve().parent.parent / "docs" / "data" / "turns.csv"
 COLUMNS = ("part", "devices", "snr_db", "seed", "scheme", "metric", "value")
 SIZES = ((10, 5, (-10.0, -5.0, 0.0, 5.0)), (50, 10, (-20.0, -15.0, -10.0, -5.0)))
-FIRST_DRAW, FIRST_TRAINING = 8400, 8500
-TRAINED_DB, TRAINED_SEEDS = (0.0, -5.0, 5.0), 3
-METHOD = AirpassPlus(effort="fast", threads=1)
+DRAWS = range(8400, 8410)
+TRAINED = range(8600, 8605)
+TRAINED_DB = (0.0, -5.0, 5.0)
+ROUNDS = 400
+FAST = AirpassPlus(effort="fast", threads=1)
 MOVES = ("antennas", "beams")
+# Method, and what moves between turns; None: one design. The array has the shape with the largest mean number
+# of devices and the largest mean amplitude on the draws 100 to 119.
+ARRAY = MimoMnPlus(axis="xz")
+SCHEMES: dict[str, tuple[DesignMethod, str | None]] = {
+    "airpass-plus": (AirpassPlus(threads=1), None),
+    "airpass": (Airpass(), None),
+    "array": (ARRAY, None),
+    "airpass-plus, turns": (AirpassPlus(threads=1), "antennas"),
+    "airpass-plus, turns, beams": (AirpassPlus(threads=1), "beams"),
+    "airpass, turns": (Airpass(), "antennas"),
+    "array, turns": (ARRAY, "beams"),
+}
 
 
 def stored() -> list[dict[str, str]]:
@@ -40,13 +59,13 @@ def stored() -> list[dict[str, str]]:
 
 def add(part: str, devices: int, snr_db: float, seed: int, scheme: str, values: Mapping[str, float]) -> None:
     """Append rows, one per metric."""
-    new = not ROWS.exists()
-    with ROWS.open("a", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if new:
-            writer.writerow(COLUMNS)
-        for metric, value in values.items():
-            writer.writerow([part, devices, f"{snr_db:g}", seed, scheme, metric, f"{value:.6g}"])
+    lines = [
+        f'{part},{devices},{snr_db:g},{seed},"{scheme}",{name},{value:.6g}' for name, value in values.items()
+    ]
+    with ROWS.open("a") as file:
+        if file.tell() == 0:
+            lines.insert(0, ",".join(COLUMNS))
+        file.write("\n".join(lines) + "\n")
 
 
 def known() -> set[tuple[str, ...]]:
@@ -56,115 +75,164 @@ def known() -> set[tuple[str, ...]]:
 
 def metrics(book: Book) -> dict[str, float]:
     """Numbers of a book."""
-    served = book.covered[book.covered > 0]
     return {
         "turns": book.turns,
-        "served": served.size,
+        "served": int(book.served.sum()),
         "missing": int(book.missing.sum()),
-        "unservable": int(book.unservable.sum()),
-        "share": float(served.mean() / book.turns) if served.size else 0.0,
+        "unservable": int((book.least_turns > 1).sum()),  # in one turn
+        "least turns": int(book.least_turns.max()),
+        "layouts": len({one.layout.tobytes() for one in book.designs if one.layout is not None}),
+        "update_mse": book.update_mse,
         "seconds": book.seconds,
     }
 
 
-def count_turns(draws: int) -> None:
+def count_turns() -> None:
     """Books of fresh draws."""
     done = known()
-    schedule(Scenario.paper(4, 2, 2), method=METHOD)  # compile
+    schedule(Scenario.paper(4, 2, 2), method=FAST)  # compile
     for devices, waveguides, levels in SIZES:
         for snr_db in levels:
-            for seed in range(FIRST_DRAW, FIRST_DRAW + draws):
+            for seed in DRAWS:
                 scenario = Scenario.paper(devices, waveguides, waveguides, snr_db, seed)
                 place = ("turns", str(devices), f"{snr_db:g}", str(seed))
                 if (*place, "one design") not in done:
-                    one = design(scenario, METHOD)
+                    one = design(scenario, FAST)
                     add("turns", devices, snr_db, seed, "one design", {"served": one.selected_count})
-                for move in MOVES:
-                    if (*place, move) not in done:
-                        book = schedule(scenario, move=move, method=METHOD)
-                        add("turns", devices, snr_db, seed, move, metrics(book))
-                        print(devices, snr_db, seed, move, book, f"{book.seconds:.1f} s", flush=True)
+                for scheme, method, move in (
+                    ("antennas", FAST, "antennas"),
+                    ("beams", FAST, "beams"),
+                    ("array", ARRAY, "beams"),
+                ):
+                    if (*place, scheme) not in done:
+                        book = schedule(scenario, move=move, method=method)
+                        add("turns", devices, snr_db, seed, scheme, metrics(book))
+                        print(devices, snr_db, seed, scheme, book, f"{book.seconds:.1f} s", flush=True)
 
 
-def measure_accuracy(rounds: int) -> None:
-    """Training on the embedded data."""
-    done = known()
-    options = TrainOptions(rounds=rounds, evaluate_every=rounds // 4)
-    for seed in range(FIRST_TRAINING, FIRST_TRAINING + TRAINED_SEEDS):
+def fingerprint(link: Link | Book) -> bytes:
+    """The same for links over which training is the same."""
+    links = link.links if isinstance(link, Book) else (link,)
+    parts = {one.beam.tobytes() + one.channels.tobytes() + np.round(one.weights, 12).tobytes() for one in links}
+    return b"".join(parts) if len(parts) == 1 else b"".join(one.beam.tobytes() for one in links)
+
+
+def measure_accuracy(schemes: list[str], seeds: list[int]) -> None:
+    """Training on MNIST."""
+    options = TrainOptions(rounds=ROUNDS, evaluate_every=ROUNDS // 4)
+    for seed in seeds:
         for snr_db in TRAINED_DB:
-            scenario, data = prepare(Scenario.paper(10, 5, 5, snr_db, seed), "mnist-mini", options)
-            for scheme in ("fedavg", "one design", *MOVES):
+            scenario, data = prepare(Scenario.paper(10, 5, 5, snr_db, seed), "mnist", options)
+            seen: dict[bytes, dict[str, float]] = {}
+            for scheme in schemes:
                 label = 0.0 if scheme == "fedavg" else snr_db  # ideal FedAvg has no noise
-                if ("accuracy", "10", f"{label:g}", str(seed), scheme) in done:
+                if ("mnist", "10", f"{label:g}", str(seed), scheme) in known():
                     continue
                 if scheme == "fedavg":
                     run = train(None, data, scenario=scenario, options=options, seed=seed, workers=1)
-                    served = 10
-                elif scheme == "one design":
-                    link = design(scenario, METHOD)
-                    run = train(link, data, options=options, seed=seed, workers=1)
-                    served = link.selected_count
+                    add("mnist", 10, label, seed, scheme, accuracies(run.history) | {"served": 10})
+                    continue
+                method, move = SCHEMES[scheme]
+                if move is None:
+                    one = design(scenario, method)
+                    link: Link | Book = one
+                    values: dict[str, float] = {"served": one.selected_count}
                 else:
-                    book = schedule(scenario, move=scheme, method=METHOD)
-                    run = train(book, data, options=options, seed=seed, workers=1)
-                    served = int((book.covered > 0).sum())
-                accuracy = 100.0 * run.history[-1].test_accuracy
-                values = {"accuracy": accuracy, "served": served, "rounds": run.history[-1].round}
-                if run.book is not None:
-                    values["turns"] = run.book.turns
-                add("accuracy", 10, label, seed, scheme, values)
-                done = known()
-                print(seed, snr_db, scheme, f"{accuracy:.1f} %", served, flush=True)
+                    book = schedule(scenario, move=move, method=method)
+                    link = book
+                    values = {"served": int(book.served.sum()), "turns": book.turns}
+                    values["update_mse"] = book.update_mse
+                key = fingerprint(link)
+                if key not in seen:
+                    run = train(link, data, options=options, seed=seed, workers=1)
+                    seen[key] = accuracies(run.history)
+                add("mnist", 10, label, seed, scheme, values | seen[key])
+                print(seed, snr_db, scheme, values, seen[key], flush=True)
 
 
-def mean(part: str, devices: int, snr_db: float, scheme: str, metric: str) -> tuple[float, int]:
-    """Mean over seeds, and their number."""
-    values = [
-        float(row["value"])
+def accuracies(history: tuple) -> dict[str, float]:
+    """Test accuracy in per cent, in the middle and at the end."""
+    middle, last = history[len(history) // 2], history[-1]
+    return {
+        "accuracy": 100.0 * last.test_accuracy,
+        f"accuracy after {middle.round}": 100.0 * middle.test_accuracy,
+        "rounds": last.round,
+    }
+
+
+def values_of(part: str, devices: int, snr_db: float, scheme: str, metric: str) -> dict[int, float]:
+    """Values by seed."""
+    return {
+        int(row["seed"]): float(row["value"])
         for row in stored()
         if (row["part"], row["devices"], row["snr_db"], row["scheme"], row["metric"])
         == (part, str(devices), f"{snr_db:g}", scheme, metric)
-    ]
-    return (float(np.mean(values)) if values else float("nan")), len(values)
+    }
+
+
+def mean(part: str, devices: int, snr_db: float, scheme: str, metric: str) -> float:
+    """Mean over seeds."""
+    values = values_of(part, devices, snr_db, scheme, metric)
+    return float(np.mean(list(values.values()))) if values else float("nan")
+
+
+def half_width(differences: np.ndarray) -> float:
+    """Half-width of the 95 % interval of a mean."""
+    from scipy import stats
+
+    if differences.size < 2:
+        return float("nan")
+    return float(stats.t.ppf(0.975, differences.size - 1) * stats.sem(differences))
 
 
 def print_tables() -> None:
     """The tables of docs/turns.md."""
-    heads = ("K, M=N", "SNR", "one design", "unservable", "turns, antennas", "share", "turns, beams", "share")
-    print(f"| {' | '.join(heads)} | not served |\n|{'---|' * (len(heads) + 1)}")
+    heads = ("K, M=N", "SNR", "one design", "too weak for one turn", "turns", "layouts", "error", "array: turns")
+    print(f"| {' | '.join(heads)} | error |\n|{'---|' * (len(heads) + 1)}")
     for devices, waveguides, levels in SIZES:
         for snr_db in levels:
-            cells = [f"{mean('turns', devices, snr_db, 'one design', 'served')[0]:.1f}"]
-            cells.append(f"{mean('turns', devices, snr_db, 'antennas', 'unservable')[0]:.1f}")
-            for move in MOVES:
-                cells.append(f"{mean('turns', devices, snr_db, move, 'turns')[0]:.1f}")
-                cells.append(f"{100 * mean('turns', devices, snr_db, move, 'share')[0]:.0f} %")
-            missing = [f"{mean('turns', devices, snr_db, move, 'missing')[0]:.1f}" for move in MOVES]
-            cells.append(" / ".join(missing))
+            served = mean("turns", devices, snr_db, "antennas", "served")
+            assert served == devices, "not all are served"
+            cells = [
+                f"{mean('turns', devices, snr_db, 'one design', 'served'):.1f}",
+                f"{mean('turns', devices, snr_db, 'antennas', 'unservable'):.1f}",
+                f"{mean('turns', devices, snr_db, 'antennas', 'turns'):.1f}",
+                f"{mean('turns', devices, snr_db, 'antennas', 'layouts'):.1f}",
+                f"{mean('turns', devices, snr_db, 'antennas', 'update_mse'):.3f}",
+                f"{mean('turns', devices, snr_db, 'array', 'turns'):.1f}",
+                f"{mean('turns', devices, snr_db, 'array', 'update_mse'):.3f}",
+            ]
             print(f"| {devices}, {waveguides} | {snr_db:g} dB | {' | '.join(cells)} |")
-    print("\n| SNR | FedAvg | one design | turns, antennas | turns, beams |")
-    print("|---|---|---|---|---|")
-    for snr_db in sorted(TRAINED_DB):
-        cells = [f"{mean('accuracy', 10, 0.0, 'fedavg', 'accuracy')[0]:.1f} %"]
-        for scheme in ("one design", *MOVES):
-            accuracy, count = mean("accuracy", 10, snr_db, scheme, "accuracy")
-            served = mean("accuracy", 10, snr_db, scheme, "served")[0]
-            cells.append(f"{accuracy:.1f} % ({served:.1f} devices, {count} seeds)")
-        print(f"| {snr_db:g} dB | {' | '.join(cells)} |")
+    fedavg = values_of("mnist", 10, 0.0, "fedavg", "accuracy")
+    print(f"\nFedAvg {np.mean(list(fedavg.values())):.2f} %, {len(fedavg)} seeds\n")
+    print(f"| scheme |{''.join(f' {snr_db:g} dB |' for snr_db in sorted(TRAINED_DB))}")
+    print(f"|{'---|' * (len(TRAINED_DB) + 1)}")
+    for scheme in SCHEMES:
+        cells = []
+        for snr_db in sorted(TRAINED_DB):
+            values = values_of("mnist", 10, snr_db, scheme, "accuracy")
+            lost = np.array([values[seed] - fedavg[seed] for seed in values if seed in fedavg])
+            served = mean("mnist", 10, snr_db, scheme, "served")
+            cells.append(
+                f"{np.mean(list(values.values())):.1f} % ({lost.mean():+.1f} ± {half_width(lost):.1f}), "
+                f"{served:.1f} devices, n={lost.size}"
+            )
+        print(f"| {scheme} | {' | '.join(cells)} |")
 
 
 def main() -> None:
     """Run a part."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("part", choices=["turns", "accuracy", "tables"])
-    parser.add_argument("--draws", type=int, default=10)
-    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("part", choices=["turns", "mnist", "tables"])
+    parser.add_argument("--schemes", default=";".join(["fedavg", *SCHEMES]), help="Separated by semicolons.")
+    parser.add_argument("--seeds", default=",".join(map(str, TRAINED)), help="Of training.")
     given = parser.parse_args()
     if given.part == "turns":
-        count_turns(given.draws)
-    elif given.part == "accuracy":
-        measure_accuracy(given.rounds)
-    print_tables()
+        count_turns()
+    elif given.part == "mnist":
+        measure_accuracy(given.schemes.split(";"), [int(seed) for seed in given.seeds.split(",")])
+    else:
+        print_tables()
 
 
 if __name__ == "__main__":

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from airpass.designs.life import Life, life
     from airpass.designs.tolerance import Tolerance, tolerance
     from airpass.designs.track import Track, track
-    from airpass.designs.turns import Book, schedule
+    from airpass.designs.book import Book
+    from airpass.designs.turns import schedule
     from airpass.learning.compare import compare, compare_channels
     from airpass.learning.data.arrays import ArrayData, TorchData
     from airpass.learning.data.partition import PartitionOptions
@@ -92,7 +93,8 @@ _NAMES = {
     "designs.bounds": ("LayoutCertificate", "certify_layouts"),
     "designs.fresh": ("FreshDraws", "fresh_draws"),
     "designs.tolerance": ("Tolerance", "tolerance"),
-    "designs.turns": ("Book", "schedule"),
+    "designs.book": ("Book",),
+    "designs.turns": ("schedule",),
     "designs.life": ("Life", "life"),
     "designs.track": ("Track", "track"),
     "learning.compare": ("compare", "compare_channels"),

@@ -13,7 +13,7 @@ from airpass.core.files import write_atomically
 from airpass.designs.api import Design
 from airpass.designs.life import Life
 from airpass.designs.track import Track
-from airpass.designs.turns import Book
+from airpass.designs.book import Book
 from airpass.documents import (
     book_document,
     encode,

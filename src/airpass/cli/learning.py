@@ -29,7 +29,7 @@ from airpass.core.errors import InvalidInput
 if TYPE_CHECKING:
     from airpass.cli.channels import ChannelsFile
     from airpass.designs.api import Design
-    from airpass.designs.turns import Book
+    from airpass.designs.book import Book
     from airpass.learning.history import TrainingRun
     from airpass.learning.options import TrainOptions
     from airpass.scenario import Scenario
@@ -275,7 +275,7 @@ def run_folder(base: Path, resume: bool) -> Path:
 def stored_designs(files: str) -> dict[str, "Design | Book"]:
     """The designs and books of `train --design`, named after their methods, or else after their files."""
     from airpass.designs.api import Design
-    from airpass.designs.turns import Book
+    from airpass.designs.book import Book
     from airpass.results import load
 
     for flag in ("scenario_path", "devices", "waveguides", "antennas", "snr_db", "overrides"):

@@ -57,7 +57,7 @@ def show(path: Path) -> None:
     from airpass.designs.api import Design
     from airpass.designs.life import Life
     from airpass.designs.track import Track
-    from airpass.designs.turns import Book
+    from airpass.designs.book import Book
     from airpass.documents import (
         certificate_from,
         fresh_draws_from,

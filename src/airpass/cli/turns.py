@@ -26,7 +26,7 @@ from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
     from airpass.designs.base import DesignMethod
-    from airpass.designs.turns import Book
+    from airpass.designs.book import Book
     from airpass.scenario import Scenario
 
 MOST_NAMED = 30  # devices that are listed by number

@@ -25,7 +25,8 @@ from airpass.designs.fresh import Counts, FreshDraws
 from airpass.designs.life import Life
 from airpass.designs.tolerance import RECEIVERS, Outcome, Tolerance
 from airpass.designs.track import Track, TrackRow
-from airpass.designs.turns import MOVES, Book
+from airpass.designs.book import Book
+from airpass.designs.turns import MOVES
 from airpass.documents.common import FORMAT_VERSION, channels_of
 from airpass.learning.history import Record, Runs, TrainingRun
 from airpass.scenario import DeviceDraw, Scenario

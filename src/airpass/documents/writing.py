@@ -19,7 +19,7 @@ from airpass.designs.fresh import Counts, FreshDraws
 from airpass.designs.life import Life
 from airpass.designs.tolerance import Tolerance
 from airpass.designs.track import Track
-from airpass.designs.turns import Book
+from airpass.designs.book import Book
 from airpass.documents.common import FORMAT_VERSION, channels_of
 from airpass.learning.history import TrainingRun
 from airpass.scenario import DeviceDraw, Scenario

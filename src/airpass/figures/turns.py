@@ -6,7 +6,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
 from airpass.core.display import BLUE, GREY, VERMILLION, display_name
-from airpass.designs.turns import Book
+from airpass.designs.book import Book
 from airpass.figures.style import RC, new_figure, typeset
 
 WIDTH_IN = 9.0

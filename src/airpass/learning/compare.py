@@ -15,7 +15,8 @@ from airpass.core.references import is_reference
 from airpass.core.registry import Report, discard
 from airpass.designs.api import design
 from airpass.designs.base import DesignMethod
-from airpass.designs.turns import Book, schedule
+from airpass.designs.book import Book
+from airpass.designs.turns import schedule
 from airpass.learning import FEDAVG
 from airpass.learning.data import Data
 from airpass.learning.data.partition import FederatedData, Split

@@ -9,7 +9,7 @@ from airpass.aircomp import Link
 from airpass.core.results import Result
 from airpass.core.types import Single
 from airpass.designs.api import Design
-from airpass.designs.turns import Book
+from airpass.designs.book import Book
 from airpass.scenario import Scenario
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from airpass.core.threads import one_blas_thread
 from airpass.core.types import Real
 from airpass.core.version import __version__
 from airpass.designs.api import Design, design
-from airpass.designs.turns import Book, TurnLink
+from airpass.designs.book import Book, TurnLink
 from airpass.kernels.clock import now
 from airpass.learning import FEDAVG, losses, models
 from airpass.learning.aggregation import over_the_air, weighted_mean

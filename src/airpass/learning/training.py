@@ -17,7 +17,7 @@ from airpass.core.errors import InvalidInput
 from airpass.core.registry import Report, discard
 from airpass.core.threads import processors
 from airpass.designs.api import Design
-from airpass.designs.turns import Book
+from airpass.designs.book import Book
 from airpass.learning import losses
 from airpass.learning.client import (
     computing_device,
