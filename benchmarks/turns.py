@@ -113,7 +113,9 @@ def count_turns() -> None:
 def fingerprint(link: Link | Book) -> bytes:
     """The same for links over which training is the same."""
     links = link.links if isinstance(link, Book) else (link,)
-    parts = {one.beam.tobytes() + one.channels.tobytes() + np.round(one.weights, 12).tobytes() for one in links}
+    parts = {
+        one.beam.tobytes() + one.channels.tobytes() + np.round(one.weights, 12).tobytes() for one in links
+    }
     return b"".join(parts) if len(parts) == 1 else b"".join(one.beam.tobytes() for one in links)
 
 
@@ -187,7 +189,16 @@ def half_width(differences: np.ndarray) -> float:
 
 def print_tables() -> None:
     """The tables of docs/turns.md."""
-    heads = ("K, M=N", "SNR", "one design", "too weak for one turn", "turns", "layouts", "error", "array: turns")
+    heads = (
+        "K, M=N",
+        "SNR",
+        "one design",
+        "too weak for one turn",
+        "turns",
+        "layouts",
+        "error",
+        "array: turns",
+    )
     print(f"| {' | '.join(heads)} | error |\n|{'---|' * (len(heads) + 1)}")
     for devices, waveguides, levels in SIZES:
         for snr_db in levels:

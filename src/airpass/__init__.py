@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from airpass.aircomp import Link
     from airpass.core.errors import InvalidInput
     from airpass.designs.api import Design, design
+    from airpass.designs.book import Book
     from airpass.designs.bounds import LayoutCertificate, certify_layouts
     from airpass.designs.fresh import FreshDraws, fresh_draws
     from airpass.designs.life import Life, life
+    from airpass.designs.together import design_for_all
     from airpass.designs.tolerance import Tolerance, tolerance
     from airpass.designs.track import Track, track
-    from airpass.designs.book import Book
     from airpass.designs.turns import schedule
     from airpass.learning.compare import compare, compare_channels
     from airpass.learning.data.arrays import ArrayData, TorchData
@@ -71,6 +72,7 @@ __all__ = [
     "compare",
     "compare_channels",
     "design",
+    "design_for_all",
     "fresh_draws",
     "life",
     "load",
@@ -94,6 +96,7 @@ _NAMES = {
     "designs.fresh": ("FreshDraws", "fresh_draws"),
     "designs.tolerance": ("Tolerance", "tolerance"),
     "designs.book": ("Book",),
+    "designs.together": ("design_for_all",),
     "designs.turns": ("schedule",),
     "designs.life": ("Life", "life"),
     "designs.track": ("Track", "track"),

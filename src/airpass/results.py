@@ -11,9 +11,9 @@ from airpass.aircomp import Link
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
 from airpass.designs.api import Design
+from airpass.designs.book import Book
 from airpass.designs.life import Life
 from airpass.designs.track import Track
-from airpass.designs.book import Book
 from airpass.documents import (
     book_document,
     encode,
@@ -139,8 +139,8 @@ def to_frame(result: Link | Book | Life | Track | TrainingRun | Runs) -> Any:
         return pandas.DataFrame([asdict(row) for row in result.rows])
     if isinstance(result, Book):
         parts = [
-            pandas.DataFrame({"turn": number, **_device_columns(one), "covered": result.covered})
-            for number, one in enumerate(result.designs, start=1)
+            pandas.DataFrame({"turn": number, **_device_columns(one), "share": sent})
+            for number, (one, sent) in enumerate(zip(result.designs, result.shares, strict=True), start=1)
         ]
         return pandas.concat(parts, ignore_index=True)
     return pandas.DataFrame(history_rows(_runs(result)))

@@ -32,7 +32,7 @@ from airpass.cli.progress import (
     progress,
 )
 from airpass.cli.root import cli
-from airpass.cli.turns import move_option, run_schedule, turns_option
+from airpass.cli.turns import all_devices_option, move_option, run_schedule, turns_option
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 
@@ -116,6 +116,7 @@ if TYPE_CHECKING:
 )
 @turns_option(None, "Find N designs that serve the devices by turns, as `airpass schedule` does.")
 @move_option
+@all_devices_option
 @option_option
 @all_option
 @json_option
@@ -140,6 +141,7 @@ def design(
     certify: bool,
     turns: str | None,
     move: str | None,
+    all_devices: bool,
     changes: Sequence[str],
     every: bool,
     json_path: str | None,
@@ -164,6 +166,7 @@ def design(
     from airpass.aircomp import named_score
     from airpass.designs.api import design as run
     from airpass.designs.api import design_method
+    from airpass.designs.together import design_for_all
 
     flags = {
         "--effort": ("effort", effort),
@@ -182,6 +185,7 @@ def design(
             "--for-draws": for_draws,
             "--start": start_path,
             "--certify": certify or None,
+            "--all-devices": all_devices or None,
         }
         for flag, value in single.items():
             if value is not None:
@@ -190,6 +194,10 @@ def design(
         return
     if move is not None:
         raise InvalidInput("--move requires --turns")
+    if all_devices:
+        for flag, value in {"--start": start_path, "--for-draws": for_draws}.items():
+            if value is not None:
+                raise InvalidInput(f"{flag} cannot be combined with --all-devices")
     start = _start(start_path, chosen)
     measured, lived, bound, everywhere, fresh = None, None, None, None, None
     with progress("Designing") as report:
@@ -198,7 +206,10 @@ def design(
             score = named_score(step.selected_count, step.weakest_score)
             report(f"{step.phase} {step.iteration}: {step.selected_count} selected, {score}")
 
-        result = run(scenario, chosen, seed=seed, on_step=on_step, report=report, **start)
+        if all_devices:
+            result = design_for_all(scenario, chosen, seed=seed, report=report)
+        else:
+            result = run(scenario, chosen, seed=seed, on_step=on_step, report=report, **start)
         if tolerance_mm is not None or displacement_mm is not None:
             from airpass.designs.tolerance import tolerance
 

@@ -22,7 +22,7 @@ from airpass.cli.progress import (
     training_bars,
 )
 from airpass.cli.root import cli
-from airpass.cli.turns import move_option, turns_of, turns_option
+from airpass.cli.turns import all_devices_option, move_option, turns_of, turns_option
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 
@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     None, "Every scheme but fedavg goes through N designs by turns, as found by `airpass schedule`."
 )
 @move_option
+@all_devices_option
 @click.option(
     "--dataset",
     default="mnist-mini",
@@ -165,6 +166,7 @@ def train(
     design_files: str | None,
     turns: str | None,
     move: str | None,
+    all_devices: bool,
     dataset: str,
     workers: int | None,
     data_dir: Path | None,
@@ -204,11 +206,15 @@ def train(
         if move is not None and turns is None:
             raise InvalidInput("--move requires --turns")
         by_turns = None if turns is None else turns_of(turns)
-        run = partial(compare, scenario, turns=by_turns, move=move or "antennas")
+        if all_devices and turns is not None:
+            raise InvalidInput("--all-devices cannot be combined with --turns")
+        run = partial(compare, scenario, turns=by_turns, move=move or "antennas", all_devices=all_devices)
     else:
         _check_no_scenario()
         if turns is not None or move is not None:
             raise InvalidInput("--turns cannot be combined with --channels")
+        if all_devices:
+            raise InvalidInput("--all-devices cannot be combined with --channels")
         run = partial(
             compare_channels,
             channels.draws,

@@ -55,9 +55,9 @@ def show(path: Path) -> None:
         return
     from airpass.aircomp import Link
     from airpass.designs.api import Design
+    from airpass.designs.book import Book
     from airpass.designs.life import Life
     from airpass.designs.track import Track
-    from airpass.designs.book import Book
     from airpass.documents import (
         certificate_from,
         fresh_draws_from,

@@ -30,11 +30,20 @@ if TYPE_CHECKING:
     from airpass.scenario import Scenario
 
 MOST_NAMED = 30  # devices that are listed by number
+EVEN = 1.0 + 1e-6  # times 1/T
 
 move_option = click.option(
     "--move",
     type=click.Choice(["antennas", "beams"]),
     help="What changes between turns: antennas and beam, or only the beam.  [default: antennas]",
+)
+
+
+all_devices_option = click.option(
+    "--all-devices",
+    is_flag=True,
+    help="Serve all devices, with the smallest error that is found, instead of as many as meet "
+    "--mse-threshold.",
 )
 
 
@@ -56,7 +65,7 @@ def turns_of(text: str) -> int | str:
 
 @cli.command()
 @scenario_options
-@turns_option("auto", "Number of designs; auto: as few as serve all devices that can be served.")
+@turns_option("auto", "Number of designs; auto: as few as are found that serve all devices, up to 32.")
 @move_option
 @click.option(
     "--method",
@@ -78,8 +87,8 @@ def schedule(
 ) -> None:
     """Find designs that serve the devices by turns.
 
-    Every device that can be served is in at least one design, if one is found. Devices that no design can
-    serve are named.
+    A device may send a part of its weight in every turn; over a cycle of turns the parts add up to all of it.
+    Devices that provably cannot be served in this many turns are named.
     """
     check_outputs(json_path, figure_path)
     from airpass.designs.api import design_method
@@ -119,36 +128,48 @@ def print_book(book: "Book") -> None:
 
     screen = console()
     receiver, radio = book.scenario.receiver, book.scenario.radio
-    covered = book.covered
+    served, shares = book.served, book.shares
     screen.print(
         f"[bold]{book.method.name}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
-        f"each, K={covered.size} devices, {radio.snr_db:g} dB"
+        f"each, K={served.size} devices, {radio.snr_db:g} dB"
     )
-    served = covered[covered > 0]
     parts = [
-        f"{book.turns} turn{'' if book.turns == 1 else 's'}, {book.move} move",
-        f"{served.size} of {covered.size} devices served",
+        f"{book.turns} turn{'' if book.turns == 1 else 's'}, {_moves(book)}",
+        f"{int(served.sum())} of {served.size} devices served",
     ]
-    if served.size:
-        parts.append(f"each in {served.min()} to {served.max()} turns, {served.mean():.1f} on average")
+    if served.any():
+        parts.append(f"error of a round's mean update {book.update_mse:.3g}")
     screen.print(", ".join([*parts, f"{book.seconds:.3g} s"]), soft_wrap=True)
-    for label, mask in (("cannot be served by any design", book.unservable), ("not served", book.missing)):
+    number = f"{book.turns} turn{'' if book.turns == 1 else 's'}"
+    for label, mask in (
+        (f"cannot be served in {number} by any designs", book.unservable),
+        ("not served", book.missing),
+    ):
         if mask.any():
             screen.print(f"{label}: {_devices(mask.nonzero()[0].tolist())}", soft_wrap=True)
     screen.print()
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("turn", "selected", "only here", "weakest score"):
+    for name in ("turn", "smallest share", "largest share", "error", "whole weight"):
         table.add_column(name, justify="right")
-    table.add_column("devices", overflow="fold")
-    for number, one in enumerate(book.designs, start=1):
+    table.add_column("devices with a more than even share", overflow="fold")
+    for link in book.links if served.any() else ():
+        sent = shares[link.turn - 1]
         table.add_row(
-            str(number),
-            str(one.selected_count),
-            str(int((one.selected & (covered == 1)).sum())),
-            f"{one.weakest_score:.4g}" if one.selected_count else "-",
-            _devices(one.selected.nonzero()[0].tolist()),
+            str(link.turn),
+            f"{sent[served].min():.3f}",
+            f"{sent[served].max():.3f}",
+            f"{link.mse:.3g}",
+            str(link.design.selected_count),
+            _devices((sent > EVEN / book.turns).nonzero()[0].tolist()) or "-",
         )
     screen.print(table)
+
+
+def _moves(book: "Book") -> str:
+    """What changes between turns."""
+    if all(one.beam.tobytes() == book.designs[0].beam.tobytes() for one in book.designs):
+        return "all with the same antennas and beam" if book.turns > 1 else "one design"
+    return f"{book.move} move"
 
 
 def _devices(numbers: Sequence[int]) -> str:

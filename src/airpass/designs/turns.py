@@ -4,8 +4,8 @@ One design serves a part of the devices. Amplitudes add up over turns (`airpass.
 others can be served over several turns, with a part of their weight in each. In training, round r = 1, 2, ...
 uses design (r - 1) mod T. The search for a book of T turns:
 
-    together  one design for all devices with a part of their weights, the same for all, which is increased
-              as long as a design is found. In T >= 1/part turns it serves all of them.
+    together  one design for all devices with a part of their weights, the same for all and as large as is found
+              (`airpass.designs.together`). In T >= 1/part turns it serves all of them.
     fill      turn t = 1, ..., T is designed for the weights phi_k (1 - A_k)/(T - t + 1), what device k still
               lacks, spread evenly over this turn and those to come
     improve   turn by turn, the design is continued for the weights phi_k (c - A_k + a_{k,t}): what the other
@@ -34,6 +34,7 @@ from airpass.designs.base import DesignMethod, Step
 from airpass.designs.book import Book, amplitudes
 from airpass.designs.bounds import score_bounds
 from airpass.designs.plus import AirpassPlus
+from airpass.designs.together import strongest, weakest_amplitude, with_scenario
 from airpass.kernels.clock import Stopwatch, now
 from airpass.optim.ranking import value_rank
 from airpass.scenario import Scenario
@@ -42,9 +43,7 @@ from airpass.selection.hrmc_plus import HrmcPlus, regrow
 AUTO = "auto"
 MOVES = ("antennas", "beams")
 MOST_TURNS = 32  # that are tried without a given number
-LOWER = 1.5  # factor between the levels that one design for all devices is tried for
-RAISE = 1.02  # of the smallest amplitude, which the next search aims at
-FAILURES = 3  # searches without a gain after which one design for all devices is final
+RAISE = 1.02  # of the smallest A_k, which the next pass aims at
 PASSES = 10  # of improvement
 LEAST_NEED = 0.02  # part of its weight for which a device is designed at least
 DEFAULT_METHOD = AirpassPlus(effort="fast")
@@ -184,13 +183,7 @@ class _Search:
                 given["start_beam"] = start.beam
         seed = self.seed if trial == 0 else int(stream(self.seed, Purpose.TURNS, trial).integers(10**9))
         found = design(self.scaled(needs), self.method, seed=seed, **given)
-        return replace(
-            found,
-            scenario=self.scenario,
-            weights=self.scenario.weights,
-            budget=self.scenario.budget,
-            mse_threshold=self.scenario.radio.mse_threshold,
-        )
+        return with_scenario(found, self.scenario)
 
     def on(self, base: Design) -> Serve:
         """A function that finds beams for the antennas of a design."""
@@ -226,26 +219,13 @@ class _Search:
         """Whether all devices are served that are wanted."""
         return self.cost(book)[0] == 0.0
 
-    def weakest(self, one: Design) -> float:
-        """Smallest amplitude of a wanted device."""
-        return float(np.sqrt(one.scores[self.wanted].min()))
-
     def together(self, serve: Serve, first: Design) -> Design:
         """One design in which the smallest amplitude of all wanted devices is as large as is found."""
-        best, level = first, 1.0
-        while self.weakest(best) < level and level > 1.0 / MOST_TURNS:
-            level = max(level / LOWER, 1.0 / MOST_TURNS)
-            self.report(f"one design for all devices, {level:.0%} of their weights")
-            found = serve(np.full(self.wanted.size, level), None, 0)
-            best = max(best, found, key=self.weakest)
-        failed = 0
-        while self.weakest(best) < 1.0 and failed < FAILURES:
-            level = RAISE * self.weakest(best)
-            self.report(f"one design for all devices, {level:.0%} of their weights")
-            found = serve(np.full(self.wanted.size, level), best if failed == 0 else None, failed)
-            failed = failed + 1 if self.weakest(found) <= self.weakest(best) else 0
-            best = max(best, found, key=self.weakest)
-        return best
+
+        def part_of_all(part: float, start: Design | None, trial: int) -> Design:
+            return serve(np.full(self.wanted.size, part), start, trial)
+
+        return strongest(part_of_all, first, self.wanted, 1.0 / MOST_TURNS, self.report, enough=1.0)
 
     def book(self, limit: int | None, serve: Serve, first: Design) -> list[Design]:
         """A book with a given number of turns, or with as few as are found that serve all devices."""
@@ -254,7 +234,9 @@ class _Search:
         one = self.together(serve, first)
         if limit is not None:
             return self.improved(min([one] * limit, self.filled(limit, serve), key=self.cost), serve)
-        book = [one] * min(MOST_TURNS, ceil((1.0 - 1e-12) / max(self.weakest(one), 1.0 / MOST_TURNS)))
+        book = [one] * min(
+            MOST_TURNS, ceil((1.0 - 1e-12) / max(weakest_amplitude(one, self.wanted), 1.0 / MOST_TURNS))
+        )
         floor = max(1, int(self.least_turns[self.wanted].max()))
         while self.is_whole(book) and len(book) > floor:
             fewer = self.improved(self.filled(len(book) - 1, serve), serve)

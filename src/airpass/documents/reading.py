@@ -20,12 +20,12 @@ from airpass.core.version import __version__
 from airpass.designs.alternating import Alternation
 from airpass.designs.api import Design
 from airpass.designs.base import RecordedDesign, Step
+from airpass.designs.book import Book
 from airpass.designs.bounds import LayoutCertificate
 from airpass.designs.fresh import Counts, FreshDraws
 from airpass.designs.life import Life
 from airpass.designs.tolerance import RECEIVERS, Outcome, Tolerance
 from airpass.designs.track import Track, TrackRow
-from airpass.designs.book import Book
 from airpass.designs.turns import MOVES
 from airpass.documents.common import FORMAT_VERSION, channels_of
 from airpass.learning.history import Record, Runs, TrainingRun
@@ -160,18 +160,18 @@ def _selection(document: Mapping[str, Any]) -> Selection:
 def _book(document: Mapping[str, Any]) -> Book:
     designs = tuple(_design(one) for one in document["designs"])
     scenario = designs[0].scenario
-    unservable = np.zeros(scenario.devices.count, np.bool_)
-    unservable[[checks.whole("unservable", k, 0) for k in document["unservable"]]] = True
     found = Book(
         scenario=scenario,
         designs=tuple(replace(one, scenario=scenario) for one in designs),
         move=checks.one_of("move", document["move"], MOVES),
-        unservable=unservable,
+        least_turns=np.array([checks.whole("least_turns", t, 1) for t in document["least_turns"]], np.intp),
         seconds=float(document["seconds"]),
         seed=checks.whole("seed", document["seed"], 0),
     )
-    if found.covered.tolist() != document["covered"]:
-        raise InvalidInput("covered does not follow from the designs; the file was changed")
+    if found.least_turns.size != found.served.size:
+        raise InvalidInput("least_turns has not one number per device; the file was changed")
+    if not np.allclose(found.shares, document["shares"], rtol=1e-9, atol=1e-12):
+        raise InvalidInput("shares do not follow from the designs; the file was changed")
     return found
 
 

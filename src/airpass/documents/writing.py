@@ -14,12 +14,12 @@ from airpass.core.registry import Method, options_dict, parts
 from airpass.core.types import Complex, Single
 from airpass.core.version import __version__
 from airpass.designs.api import Design
+from airpass.designs.book import Book
 from airpass.designs.bounds import LayoutCertificate
 from airpass.designs.fresh import Counts, FreshDraws
 from airpass.designs.life import Life
 from airpass.designs.tolerance import Tolerance
 from airpass.designs.track import Track
-from airpass.designs.book import Book
 from airpass.documents.common import FORMAT_VERSION, channels_of
 from airpass.learning.history import TrainingRun
 from airpass.scenario import DeviceDraw, Scenario
@@ -134,9 +134,13 @@ def book_document(book: Book) -> dict[str, Any]:
         "move": book.move,
         "turns": book.turns,
         "designs": [design_document(one) for one in book.designs],
-        "covered": book.covered.tolist(),
+        "cycle_scores": book.cycle_scores.tolist(),
+        "shares": book.shares.tolist(),
+        "served": np.flatnonzero(book.served).tolist(),
         "unservable": np.flatnonzero(book.unservable).tolist(),
         "missing": np.flatnonzero(book.missing).tolist(),
+        "least_turns": book.least_turns.tolist(),
+        "update_mse": None if math.isnan(book.update_mse) else book.update_mse,
         "seconds": book.seconds,
         "version": __version__,
         "seed": book.seed,

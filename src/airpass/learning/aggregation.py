@@ -15,7 +15,7 @@ eqs. (13)-(21):
     s_hat       = m^H r/√eta_t                                eq. (14)
 
 and the mean update is (nu_t s_hat + sum_k phi_k mu_{k,t})/sum_k phi_k; the link of a turn has another divisor
-(`airpass.designs.turns`). In units of nu_t the wanted sum has
+(`airpass.designs.book`). In units of nu_t the wanted sum has
 the power sum_k a_{k,t}^2 = sum_k phi_k^2, as with equal deviations. The error is measured on the signal and
 reported next to the prediction of eq. (17), both in these units, with the average power of every device.
 

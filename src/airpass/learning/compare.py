@@ -16,6 +16,7 @@ from airpass.core.registry import Report, discard
 from airpass.designs.api import design
 from airpass.designs.base import DesignMethod
 from airpass.designs.book import Book
+from airpass.designs.together import design_for_all
 from airpass.designs.turns import schedule
 from airpass.learning import FEDAVG
 from airpass.learning.data import Data
@@ -55,6 +56,7 @@ def compare(
     progress: bool | None = None,
     turns: int | str | None = None,
     move: str = "antennas",
+    all_devices: bool = False,
 ) -> Runs:
     """Design and train several schemes.
 
@@ -84,6 +86,8 @@ def compare(
         As for `train`.
     turns, move
         As for `schedule`: design methods find a book, whose designs are used by turns. None: one design.
+    all_devices
+        Whether design methods serve all devices with the smallest error, as `design_for_all` does.
 
     Returns
     -------
@@ -92,6 +96,8 @@ def compare(
         diverges, the others follow.
     """
     options = options or TrainOptions()
+    if all_devices and turns is not None:
+        raise InvalidInput("all_devices cannot be combined with turns")
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
     if isinstance(schemes, Mapping):
         chosen = {name: _resolved(scheme) for name, scheme in schemes.items()}
@@ -110,6 +116,8 @@ def compare(
     def link(scheme: DesignMethod | Link | Book | None) -> Link | Book | None:
         if not isinstance(scheme, DesignMethod):
             return scheme
+        if all_devices:
+            return design_for_all(weighted, scheme, seed=seed)
         if turns is None:
             return design(weighted, scheme, seed=seed)
         return schedule(weighted, turns, move, scheme, seed=seed)
