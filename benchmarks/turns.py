@@ -14,7 +14,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"):
 
 import argparse  # noqa: E402
 import csv  # noqa: E402
-from collections.abc import Mapping  # noqa: E402
+from collections.abc import Mapping, Sequence  # noqa: E402
 from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
@@ -25,6 +25,7 @@ from airpass.designs.alternating import Airpass  # noqa: E402
 from airpass.designs.base import DesignMethod  # noqa: E402
 from airpass.designs.colocated import MimoMnPlus  # noqa: E402
 from airpass.designs.plus import AirpassPlus  # noqa: E402
+from airpass.learning.history import Record  # noqa: E402
 
 ROWS = Path(__file__).resolve().parent.parent / "docs" / "data" / "turns.csv"
 COLUMNS = ("part", "devices", "snr_db", "seed", "scheme", "metric", "value")
@@ -152,7 +153,7 @@ def measure_accuracy(schemes: list[str], seeds: list[int]) -> None:
                 print(seed, snr_db, scheme, values, seen[key], flush=True)
 
 
-def accuracies(history: tuple) -> dict[str, float]:
+def accuracies(history: Sequence[Record]) -> dict[str, float]:
     """Test accuracy in per cent, in the middle and at the end."""
     middle, last = history[len(history) // 2], history[-1]
     return {

@@ -10,11 +10,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airpass import Book, InvalidInput, Scenario, TrainOptions, certify_layouts, design, load, schedule, train
+from airpass import (
+    Book,
+    InvalidInput,
+    Scenario,
+    TrainOptions,
+    certify_layouts,
+    design,
+    design_for_all,
+    load,
+    schedule,
+    train,
+)
 from airpass.aircomp import Link
 from airpass.core.types import Single
+from airpass.designs.book import even_shares
 from airpass.designs.plus import AirpassPlus
-from airpass.designs.shared_layout import shared_layout
 from airpass.learning import aggregation
 from airpass.learning.compare import compare
 from airpass.learning.training import prepare
@@ -36,62 +47,68 @@ def book() -> Book:
 
 @pytest.fixture(scope="module")
 def beams() -> Book:
-    return book_for(1, move="beams")
+    """Three different beams, which do not serve all devices."""
+    found = book_for(1, -4.0, turns=3, move="beams")
+    assert 0 < found.served.sum() < 8
+    return found
+
+
+def cycle_sums(found: Book) -> Any:
+    """A_k from the formulas: sums of sqrt(Gamma) |m^H g_k|/phi_k."""
+    total = np.zeros(found.served.size)
+    for one in found.designs:
+        channels = one.channels if one.layout is None else found.scenario.channels(one.layout)
+        total += np.sqrt(found.scenario.budget) * np.abs(one.beam.conj() @ channels) / found.scenario.weights
+    return total
 
 
 class TestBooks:
     @settings(max_examples=8)
-    @given(st.integers(0, 10_000), st.floats(-2.0, 8.0), st.sampled_from(["antennas", "beams"]))
-    def test_a_book_covers_what_it_says(self, seed: int, snr_db: float, move: str) -> None:
+    @given(st.integers(0, 10_000), st.floats(-8.0, 8.0), st.sampled_from(["antennas", "beams"]))
+    def test_a_book_serves_what_it_says(self, seed: int, snr_db: float, move: str) -> None:
         found = book_for(seed, snr_db, move=move)
-        counts = np.zeros(8, int)
-        for one in found.designs:
-            channels = found.scenario.channels(one.layout)  # type: ignore[arg-type]
-            gains = np.abs(one.beam.conj() @ channels) ** 2
-            counts += found.scenario.budget * gains / found.scenario.weights**2 >= 1.0
-            assert one.scenario is found.scenario
-        assert counts.tolist() == found.covered.tolist()
-        assert (found.unservable == certify_layouts(found.scenario).unservable).all()
-        assert not (found.unservable & (found.covered > 0)).any()
-        assert (found.missing == ((found.covered == 0) & ~found.unservable)).all()
-        assert all((one.selected & (found.covered > 0)).any() for one in found.designs) or found.turns == 1
+        np.testing.assert_allclose(np.sqrt(found.cycle_scores), cycle_sums(found), rtol=1e-9)
+        assert (found.served == (found.cycle_scores >= 1.0)).all()
+        assert all(one.scenario is found.scenario for one in found.designs)
+        assert not (found.unservable & found.missing).any()
+        assert (found.served | found.unservable | found.missing).all()
+        bounds = certify_layouts(found.scenario).best_scores
+        assert (found.least_turns >= (1.0 - 1e-6) / np.sqrt(bounds)).all()
+        assert (found.least_turns - 1 < 1.0 / np.sqrt(bounds)).all()
+        assert (found.least_turns[found.served] <= found.turns).all()
 
-    def test_turns_serve_more_than_one_design(self) -> None:
-        once = twice = 0
+    def test_all_are_served_where_one_design_serves_a_part(self) -> None:
         for seed in range(6):
             found = book_for(seed)
-            once += design(found.scenario, FAST).selected_count
-            twice += int((found.covered > 0).sum())
-            assert not found.missing.any()
-        assert twice > 1.2 * once
+            assert design(found.scenario, FAST).selected_count < 8
+            assert found.served.all()
+            assert found.turns <= 3
 
-    def test_a_layout_for_all_devices(self) -> None:
-        scenario = Scenario.paper(8, 4, 4, 3.0, 2)
-        found = scenario.checked_layout(shared_layout(scenario, np.ones(8), 1.5, scenario.uniform_layout()))
+    def test_turns_are_not_more_than_those_of_one_design(self) -> None:
+        for seed in range(3):
+            found = book_for(seed, -4.0)
+            alone = design_for_all(found.scenario, FAST)
+            error = found.scenario.radio.mse_threshold / alone.mse  # smallest score with whole weights
+            assert found.turns <= np.ceil(1.03 / np.sqrt(error))
+            assert found.update_mse <= 1.06 * alone.mse
 
-        def strengths(layout: Any) -> Any:
-            squares = np.sum(np.abs(scenario.channels(layout)) ** 2, axis=0)
-            return scenario.budget * squares / scenario.weights**2
-
-        assert (strengths(found) >= 1.0).sum() > (strengths(scenario.uniform_layout()) >= 1.0).sum()
-
-    def test_beams_only_keep_the_layout(self, beams: Book) -> None:
-        assert beams.move == "beams"
-        assert beams.turns > 1
-        first = beams.designs[0].layout
-        assert all(np.array_equal(first, one.layout) for one in beams.designs)  # type: ignore[arg-type]
-        assert len({one.beam.tobytes() for one in beams.designs}) == beams.turns
+    def test_beams_only_keep_the_layout(self) -> None:
+        found = book_for(1, -4.0, turns=3, move="beams")
+        assert found.move == "beams"
+        first = found.designs[0].layout
+        assert all(np.array_equal(first, one.layout) for one in found.designs)  # type: ignore[arg-type]
+        assert len({one.beam.tobytes() for one in found.designs}) == 3
 
     @pytest.mark.parametrize("turns", [1, 2, 5])
     def test_a_given_number_of_turns(self, turns: int) -> None:
         found = book_for(2, turns=turns)
         assert found.turns == turns
-        assert found.covered.max() <= turns
+        assert found.served.all() or turns == 1
 
-    def test_more_turns_mean_larger_shares(self, book: Book) -> None:
-        more = book_for(2, turns=book.turns + 2)
-        assert (more.covered > 0).sum() >= (book.covered > 0).sum()
-        assert more.covered.sum() > book.covered.sum()
+    def test_more_turns_serve_more(self) -> None:
+        served = [int(book_for(2, -5.0, turns=turns).served.sum()) for turns in (1, 2, 3, 4)]
+        assert served == sorted(served)
+        assert served[-1] > 2 * served[0]
 
     def test_the_same_seed_gives_the_same_book(self, book: Book) -> None:
         again = schedule(book.scenario, method=FAST)
@@ -102,7 +119,7 @@ class TestBooks:
         wanted = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0])
         found = schedule(scenario.with_priorities(wanted), method=FAST)
         assert found.turns <= 2
-        assert (found.covered[:2] > 0).all()
+        assert found.served[:2].all()
         assert not found.missing.any()
 
     def test_arrays_change_beams(self) -> None:
@@ -111,8 +128,9 @@ class TestBooks:
         array = found.designs[0].array
         assert array is not None
         lengths = np.linalg.norm(found.designs[0].effective, axis=0)
-        assert (found.unservable == (lengths < 1.0)).all()
-        assert not found.missing.any()
+        assert (found.least_turns == np.ceil(1.0 / lengths)).all()
+        np.testing.assert_allclose(np.sqrt(found.cycle_scores), cycle_sums(found), rtol=1e-9)
+        assert found.served.all()
         with pytest.raises(InvalidInput, match=r"mimo-mn-plus has no antennas that move"):
             schedule(scenario, method="mimo-mn-plus")
 
@@ -120,7 +138,8 @@ class TestBooks:
         found = book_for(1, -60.0)
         assert found.turns == 1
         assert found.unservable.all()
-        assert found.covered.tolist() == [0] * 8
+        assert not found.shares.any()
+        assert np.isnan(found.update_mse)
         assert all(np.isfinite(link.weights).all() for link in found.links)
 
     def test_wrong_arguments(self) -> None:
@@ -138,13 +157,81 @@ class TestBooks:
             schedule(scenario, method=own)
 
 
+class TestShares:
+    def test_known_answers(self) -> None:
+        # The first device sends alone in the first turn, the second is strong in both. The third decides the
+        # smallest sum, A = 1, and so has to use all of its amplitude.
+        amplitudes = np.array([[1.5, 2.0, 0.25, 0.1], [0.0, 3.0, 0.75, 0.1]])
+        shares = even_shares(amplitudes, np.array([True, True, True, False]))
+        np.testing.assert_allclose(shares, [[1.0, 0.5, 0.25, 0.0], [0.0, 0.5, 0.75, 0.0]], atol=1e-12)
+        assert not even_shares(amplitudes, np.zeros(4, bool)).any()
+
+    @settings(max_examples=50)
+    @given(st.integers(0, 2**32), st.integers(1, 6), st.integers(1, 5))
+    def test_even_and_within_the_error(self, seed: int, turns: int, devices: int) -> None:
+        rng = np.random.default_rng(seed)
+        amplitudes = rng.uniform(0.0, 1.0, (turns, devices)) ** 3 + 1e-6
+        amplitudes /= amplitudes.sum(axis=0).min()
+        shares = even_shares(amplitudes, np.ones(devices, bool))
+        np.testing.assert_allclose(shares.sum(axis=0), 1.0)
+        assert (shares <= amplitudes * (1.0 + 1e-9)).all()
+        # Even: a share below the largest of its device is at its limit.
+        below = shares < shares.max(axis=0) * (1.0 - 1e-9)
+        np.testing.assert_allclose(shares[below], amplitudes[below], rtol=1e-9)
+
+
+class TestAllDevices:
+    @pytest.mark.parametrize("method", ["airpass-plus", "airpass", "mimo-mn-plus"])
+    def test_serves_all(self, method: str) -> None:
+        scenario = Scenario.paper(8, 4, 4, 0.0, 3)
+        plain = design(scenario, method)
+        found = design_for_all(scenario, method)
+        assert plain.selected_count < found.selected_count == 8
+        assert found.mse <= found.scenario.radio.mse_threshold
+        assert found.mse_threshold == found.scenario.radio.mse_threshold
+        assert found.mse == pytest.approx(found.mse_threshold, rel=1e-6)
+        # A design with the whole weights selects all devices at the threshold that was found.
+        assert found.weakest_score == pytest.approx(1.0, rel=1e-6)
+        weakest = float(np.sqrt(plain.scores.min()))
+        assert found.mse <= scenario.radio.mse_threshold / weakest**2
+
+    def test_the_error_is_near_the_best_of_many_searches(self) -> None:
+        scenario = Scenario.paper(4, 3, 3, 0.0, 5)
+        found = design_for_all(scenario)
+        threshold = 0.9 * found.scenario.radio.mse_threshold
+        for seed in range(4):
+            assert design(scenario.with_radio(mse_threshold=threshold), seed=seed).selected_count < 4
+
+    def test_devices_without_priority_are_left_out(self) -> None:
+        scenario = Scenario.paper(8, 4, 4, 0.0, 3).with_priorities([1, 1, 0, 0, 0, 0, 0, 0])
+        found = design_for_all(scenario, FAST)
+        assert found.selected[:2].all()
+        assert found.mse < 0.5 * design_for_all(scenario.with_priorities(1.0), FAST).mse
+        with pytest.raises(InvalidInput, match="no design for all devices"):
+            design_for_all(Scenario.paper(4, 2, 2, -90.0), FAST)
+
+    def test_command(self, run: Any, tmp_path: Path) -> None:
+        scenario = ["--devices", 6, "--waveguides", 3, "--antennas", 3, "--snr-db", 0, "--seed", 2]
+        done = run("design", *scenario, "--all-devices", "--effort", "fast", "--json", tmp_path / "d.json")
+        assert "selected 6 of 6" in done.out
+        assert load(tmp_path / "d.json").selected_count == 6
+        for flags in (("--turns", 2), ("--for-draws", 2), ("--start", tmp_path / "d.json")):
+            assert_refused(run("design", *scenario, "--all-devices", *flags), flags[0], "--all-devices")
+        common = ["--rounds", 1, "--evaluate-every", 1, "--workers", 1, "--scheme", "mimo-mn-plus"]
+        trained = run("train", *scenario, *common, "--all-devices", "--json", tmp_path / "t.json")
+        assert trained.code == 0
+        (entry,) = json.loads((tmp_path / "t.json").read_text())["runs"]
+        assert entry["history"][-1]["selected_count"] == 6
+        assert_refused(run("train", *scenario, "--all-devices", "--turns", 2), "--all-devices", "--turns")
+
+
 class TestResults:
     def test_saved_and_opened(self, book: Book, tmp_path: Path) -> None:
         path = tmp_path / "book.json"
         book.save(path)
         document = json.loads(path.read_text())
         assert (document["kind"], document["format_version"]) == ("book", 2)
-        assert document["covered"] == book.covered.tolist()
+        assert document["shares"] == book.shares.tolist()
         assert len(document["designs"]) == document["turns"] == book.turns
         again = load(path)
         assert isinstance(again, Book)
@@ -153,20 +240,19 @@ class TestResults:
         assert (again.unservable == book.unservable).all()
         assert again.move == book.move
         assert repr(again) == repr(book)
-        document["covered"][0] += 1
+        document["shares"][0][0] += 0.1
         path.write_text(json.dumps(document))
-        with pytest.raises(InvalidInput, match="covered does not follow"):
+        with pytest.raises(InvalidInput, match="shares do not follow"):
             load(path)
 
     def test_frame_and_picture(self, book: Book, tmp_path: Path) -> None:
         frame = book.to_frame()
         assert len(frame) == book.turns * 8
-        counts = frame[frame.selected].groupby("device").size().reindex(range(8), fill_value=0)
-        assert counts.tolist() == book.covered.tolist()
+        np.testing.assert_allclose(frame.groupby("device").share.sum(), book.served)
         figure = book.plot(tmp_path / "book.png")
         assert (tmp_path / "book.png").stat().st_size > 0
         heights = [bar.get_height() for bar in figure.axes[1].patches]
-        assert heights == book.covered.tolist()
+        assert heights == book.cycle_scores.tolist()
 
     def test_command(self, run: Any, tmp_path: Path) -> None:
         scenario = ["--devices", 6, "--waveguides", 3, "--antennas", 3, "--snr-db", 8, "--seed", 2]
@@ -215,7 +301,7 @@ class TestWeights:
         updates = np.random.default_rng(seed).standard_normal((8, 31)).astype(np.float32)
         options = aggregation.LinkOptions(statistics=statistics)
         for one in (book, beams):
-            served = one.covered > 0
+            served = one.served
             expected = aggregation.weighted_mean(updates[served], one.scenario.weights[served])
             total = sum(sent_over(quiet(link), updates, options).update for link in one.links)
             np.testing.assert_allclose(total / one.turns, expected, rtol=1e-4, atol=1e-5)
@@ -224,7 +310,7 @@ class TestWeights:
         # Every entry of the mean of n cycles has the variance s^2/n, with s estimated from the cycles; over
         # 31 entries, a deviation of 4.5 standard errors has a probability below 3e-4.
         updates = np.random.default_rng(0).standard_normal((8, 31)).astype(np.float32)
-        served = book.covered > 0
+        served = book.served
         expected = aggregation.weighted_mean(updates[served], book.scenario.weights[served])
         options = aggregation.LinkOptions()
         cycles = np.array(
@@ -243,17 +329,19 @@ class TestWeights:
         error = cycles.std(axis=0, ddof=1) / np.sqrt(len(cycles))
         assert (np.abs(cycles.mean(axis=0) - expected) < 4.5 * error).all()
 
-    def test_the_sets_are_those_of_the_designs_and_the_error_stays_within_its_limit(self, book: Book) -> None:
-        for link, one in zip(book.links, book.designs, strict=True):
-            assert (link.selected == one.selected).all()
-            assert (link.scores >= one.scores * (1.0 - 1e-12)).all()
-            assert link.mse <= book.scenario.radio.mse_threshold * (1.0 + 1e-9)
-            assert (np.abs(link.transmit) ** 2 <= link.power * (1.0 + 1e-9)).all()
-        total = sum(np.where(link.selected, link.weights, 0.0) for link in book.links)
-        np.testing.assert_allclose(total, np.where(book.covered > 0, book.scenario.weights, 0.0))
+    def test_errors_and_powers_stay_within_their_limits(self, book: Book, beams: Book) -> None:
+        for one in (book, beams):
+            for link in one.links:
+                assert (link.selected == one.served).all()
+                assert (link.scores[one.served] >= one.cycle_scores[one.served].min() * (1.0 - 1e-9)).all()
+                assert link.mse <= one.scenario.radio.mse_threshold * (1.0 + 1e-9)
+                assert (np.abs(link.transmit) ** 2 <= link.power * (1.0 + 1e-9)).all()
+            total = sum(np.where(link.selected, link.weights, 0.0) for link in one.links)
+            np.testing.assert_allclose(total, np.where(one.served, one.scenario.weights, 0.0))
 
     def test_one_turn_is_the_design(self) -> None:
-        found = book_for(2, turns=1)
+        found = book_for(2, 12.0, turns=1)
+        assert found.designs[0].selected_count == 8
         updates = np.random.default_rng(1).standard_normal((8, 12)).astype(np.float32)
         options = aggregation.LinkOptions()
         one, other = (sent_over(link, updates, options) for link in (found.links[0], found.designs[0]))
@@ -281,10 +369,7 @@ class TestTraining:
         assert found.turns > 1
         run = train(found, data, options=self.OPTIONS, workers=1)
         assert [record.turn for record in run.history] == [0] + [r % found.turns + 1 for r in range(5)]
-        counts = [one.selected_count for one in found.designs]
-        assert [record.selected_count for record in run.history[1:]] == [
-            counts[r % found.turns] for r in range(5)
-        ]
+        assert [record.selected_count for record in run.history[1:]] == [8] * 5
         limit = scenario.radio.mse_threshold
         for record in run.history[1:]:
             assert record.largest_power <= 1.0 + 1e-9
@@ -295,7 +380,7 @@ class TestTraining:
         run.save(tmp_path / "run.json")
         (again,) = load(tmp_path / "run.json")
         assert [record.turn for record in again.history] == [record.turn for record in run.history]
-        assert again.book.covered.tolist() == found.covered.tolist()
+        assert again.book.shares.tolist() == found.shares.tolist()
 
     def test_resumes_in_the_right_turn(self, prepared: Any, tmp_path: Path) -> None:
         scenario, data = prepared

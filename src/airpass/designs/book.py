@@ -11,12 +11,13 @@ The shares are as even as the error of the weakest device permits,
 
     s_{k,t} = min(a_{k,t}/A, l_k),   with the level l_k for which sum_t s_{k,t} = 1.
 
-So every score is at least A^2 and the error of every turn at most eps/A^2 <= eps. A device that is selected in
-r designs and too weak in all others has the share 1/r in each of the r; a device that is strong in all T has
-1/T in each.
+So every score is at least A^2 and the error of every turn at most eps/A^2 <= eps. A device that is selected
+in r designs and too weak in all others has the share 1/r in each of the r; a device that is strong in all T
+has 1/T in each.
 
-Unbiased. The link of turn t has the weights s_{k,t} phi_k, and the received sum is divided by Phi/T; Phi is the
-sum of phi_k over the served devices. For updates Delta_k that do not change during the cycle, the average is
+Unbiased. The link of turn t has the weights s_{k,t} phi_k, and the received sum is divided by Phi/T; Phi is
+the sum of phi_k over the served devices. For updates Delta_k that do not change during the cycle, the average
+is
 
     1/T sum_t T/Phi sum_k s_{k,t} phi_k Delta_k  =  sum_k phi_k Delta_k/Phi,
 

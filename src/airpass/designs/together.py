@@ -63,9 +63,7 @@ def design_for_all(
     chosen = design_method(method, options=options)
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
     wanted: Mask = scenario.priorities > 0.0
-    # Equal priorities: all devices must be in, whatever they count.
-    even = scenario if wanted.all() else scenario.with_priorities(wanted.astype(float))
-    even = even.with_priorities(1.0) if wanted.all() and scenario.devices.has_priorities else even
+    even = scenario.with_priorities(wanted.astype(float))  # all must be in, whatever they count
 
     def serve(part: float, start: Design | None, trial: int) -> Design:
         given: dict[str, Any] = {}

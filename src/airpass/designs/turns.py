@@ -4,8 +4,8 @@ One design serves a part of the devices. Amplitudes add up over turns (`airpass.
 others can be served over several turns, with a part of their weight in each. In training, round r = 1, 2, ...
 uses design (r - 1) mod T. The search for a book of T turns:
 
-    together  one design for all devices with a part of their weights, the same for all and as large as is found
-              (`airpass.designs.together`). In T >= 1/part turns it serves all of them.
+    together  one design for all devices with a part of their weights, the same for all and as large as is
+              found (`airpass.designs.together`). In T >= 1/part turns it serves all of them.
     fill      turn t = 1, ..., T is designed for the weights phi_k (1 - A_k)/(T - t + 1), what device k still
               lacks, spread evenly over this turn and those to come
     improve   turn by turn, the design is continued for the weights phi_k (c - A_k + a_{k,t}): what the other
@@ -166,6 +166,8 @@ class _Search:
         if self.first.layout is not None and not self.is_whole([self.first]):
             together = self.together(self.serve, self.first)
             bases = [together, self.first, self.placed(self.scenario.uniform_layout())]
+            if limit is not None:
+                bases.append(self.part(1.0 / limit, self.serve))
         return min((self.book(limit, self.on(base), base) for base in bases), key=self.cost)
 
     def placed(self, layout: Real) -> Design:
@@ -219,13 +221,17 @@ class _Search:
         """Whether all devices are served that are wanted."""
         return self.cost(book)[0] == 0.0
 
+    def part(self, part: float, serve: Serve, start: Design | None = None, trial: int = 0) -> Design:
+        """A design for the same part of all weights."""
+        return serve(np.full(self.wanted.size, part), start, trial)
+
     def together(self, serve: Serve, first: Design) -> Design:
         """One design in which the smallest amplitude of all wanted devices is as large as is found."""
 
-        def part_of_all(part: float, start: Design | None, trial: int) -> Design:
-            return serve(np.full(self.wanted.size, part), start, trial)
+        def serve_part(part: float, start: Design | None, trial: int) -> Design:
+            return self.part(part, serve, start, trial)
 
-        return strongest(part_of_all, first, self.wanted, 1.0 / MOST_TURNS, self.report, enough=1.0)
+        return strongest(serve_part, first, self.wanted, 1.0 / MOST_TURNS, self.report, enough=1.0)
 
     def book(self, limit: int | None, serve: Serve, first: Design) -> list[Design]:
         """A book with a given number of turns, or with as few as are found that serve all devices."""
@@ -233,7 +239,8 @@ class _Search:
             return [first] * (limit or 1)
         one = self.together(serve, first)
         if limit is not None:
-            return self.improved(min([one] * limit, self.filled(limit, serve), key=self.cost), serve)
+            equal = [[one] * limit, [self.part(1.0 / limit, serve)] * limit]
+            return self.improved(min(*equal, self.filled(limit, serve), key=self.cost), serve)
         book = [one] * min(
             MOST_TURNS, ceil((1.0 - 1e-12) / max(weakest_amplitude(one, self.wanted), 1.0 / MOST_TURNS))
         )

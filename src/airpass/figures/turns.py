@@ -19,8 +19,7 @@ def draw_book(book: Book) -> Figure:
     """Draw a chart of turns and devices, above the cycle score of every device."""
     devices, served = book.served.size, book.served
     shares = np.ma.masked_array(book.shares, np.broadcast_to(~served, book.shares.shape))
-    colours = LinearSegmentedColormap.from_list("shares", [LIGHT, BLUE])
-    colours.set_bad(GREY)
+    colours = LinearSegmentedColormap.from_list("shares", [LIGHT, BLUE]).with_extremes(bad=GREY)
     with mpl.rc_context(RC):
         figure = new_figure(WIDTH_IN, 2.8 + ROW_IN * book.turns)
         chart, bars = figure.subplots(2, 1, sharex=True, height_ratios=[ROW_IN * book.turns + 0.4, 1.2])
