@@ -1,10 +1,11 @@
-"""Turns: how many are needed, and what they do for training.
+"""All devices: how many turns they need, and what they do for training.
 
-Run: python benchmarks/turns.py turns|mnist|tables [--schemes A,B] [--seeds 8600,8601]
+Run: python benchmarks/turns.py turns|mnist|floor|tables [--schemes "A;B"] [--seeds 8600,8601]
 
-`turns` and `mnist` add rows to docs/data/turns.csv; rows that are there are not computed again. `tables`
-prints the tables of docs/turns.md. Seeds of draws start at 8400, those of training at 8600. Numbers of draws
-and rounds are fixed below.
+`turns` counts turns, `mnist` trains with one design and by turns, `floor` trains with one design for all
+devices at low SNRs. They add rows to docs/data/turns.csv; rows that are there are not computed again.
+`tables` prints the tables of docs/turns.md. Seeds of draws start at 8400, those of training at 8600. Numbers
+of draws and rounds are fixed below.
 """
 
 import os
@@ -19,7 +20,7 @@ from pathlib import Path  # noqa: E402
 
 import numpy as np  # noqa: E402
 
-from airpass import Book, Scenario, TrainOptions, design, prepare, schedule, train  # noqa: E402
+from airpass import Book, Scenario, TrainOptions, design, design_for_all, prepare, schedule, train  # noqa: E402
 from airpass.aircomp import Link  # noqa: E402
 from airpass.designs.alternating import Airpass  # noqa: E402
 from airpass.designs.base import DesignMethod  # noqa: E402
@@ -34,6 +35,7 @@ DRAWS = range(8400, 8410)
 TRAINED = range(8600, 8605)
 TRAINED_DB = (0.0, -5.0, 5.0)
 ROUNDS = 400
+FLOOR_DB = (-10.0, -20.0, -30.0)
 FAST = AirpassPlus(effort="fast", threads=1)
 MOVES = ("antennas", "beams")
 # Method, and what moves between turns; None: one design. The array has the shape with the largest mean number
@@ -153,6 +155,22 @@ def measure_accuracy(schemes: list[str], seeds: list[int]) -> None:
                 print(seed, snr_db, scheme, values, seen[key], flush=True)
 
 
+def measure_floor(schemes: list[str], seeds: list[int]) -> None:
+    """Training on MNIST with one design for all devices."""
+    options = TrainOptions(rounds=ROUNDS, evaluate_every=ROUNDS // 4)
+    for seed in seeds:
+        for snr_db in FLOOR_DB:
+            scenario, data = prepare(Scenario.paper(10, 5, 5, snr_db, seed), "mnist", options)
+            for scheme in schemes:
+                if ("floor", "10", f"{snr_db:g}", str(seed), scheme) in known():
+                    continue
+                link = design_for_all(scenario, SCHEMES[scheme][0])
+                run = train(link, data, options=options, seed=seed, workers=1)
+                values = accuracies(run.history) | {"mse": link.mse}
+                add("floor", 10, snr_db, seed, scheme, values)
+                print(seed, snr_db, scheme, values, run.status, flush=True)
+
+
 def accuracies(history: Sequence[Record]) -> dict[str, float]:
     """Test accuracy in per cent, in the middle and at the end."""
     middle, last = history[len(history) // 2], history[-1]
@@ -230,12 +248,25 @@ def print_tables() -> None:
                 f"{served:.1f} devices, n={lost.size}"
             )
         print(f"| {scheme} | {' | '.join(cells)} |")
+    print(f"\n| all devices |{''.join(f' {snr_db:g} dB |' for snr_db in FLOOR_DB)}")
+    print(f"|{'---|' * (len(FLOOR_DB) + 1)}")
+    for scheme in ("airpass-plus", "airpass", "array"):
+        cells = []
+        for snr_db in FLOOR_DB:
+            values = values_of("floor", 10, snr_db, scheme, "accuracy")
+            lost = np.array([values[seed] - fedavg[seed] for seed in values if seed in fedavg])
+            error = mean("floor", 10, snr_db, scheme, "mse")
+            cells.append(
+                f"{np.mean(list(values.values())):.1f} % ({lost.mean():+.1f} ± {half_width(lost):.1f}), "
+                f"error {error:.2g}, n={lost.size}"
+            )
+        print(f"| {scheme} | {' | '.join(cells)} |")
 
 
 def main() -> None:
     """Run a part."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("part", choices=["turns", "mnist", "tables"])
+    parser.add_argument("part", choices=["turns", "mnist", "floor", "tables"])
     parser.add_argument("--schemes", default=";".join(["fedavg", *SCHEMES]), help="Separated by semicolons.")
     parser.add_argument("--seeds", default=",".join(map(str, TRAINED)), help="Of training.")
     given = parser.parse_args()
@@ -243,6 +274,8 @@ def main() -> None:
         count_turns()
     elif given.part == "mnist":
         measure_accuracy(given.schemes.split(";"), [int(seed) for seed in given.seeds.split(",")])
+    elif given.part == "floor":
+        measure_floor(["airpass-plus", "airpass", "array"], [int(seed) for seed in given.seeds.split(",")])
     else:
         print_tables()
 
