@@ -1,9 +1,9 @@
 """All devices: how many turns they need, and what they do for training.
 
-Run: python benchmarks/turns.py turns|mnist|floor|tables [--schemes "A;B"] [--seeds 8600,8601]
+Run: python benchmarks/turns.py turns|gain|mnist|floor|tables [--schemes "A;B"] [--seeds 8600,8601]
 
-`turns` counts turns, `mnist` trains with one design and by turns, `floor` trains with one design for all
-devices at low SNRs. They add rows to docs/data/turns.csv; rows that are there are not computed again.
+`turns` counts turns, `gain` compares the errors of receivers that serve all devices, `mnist` trains with one
+design and by turns, `floor` trains with one design for all devices at low SNRs. They add rows to docs/data/turns.csv; rows that are there are not computed again.
 `tables` prints the tables of docs/turns.md. Seeds of draws start at 8400, those of training at 8600. Numbers
 of draws and rounds are fixed below.
 """
@@ -24,7 +24,8 @@ from airpass import Book, Scenario, TrainOptions, design, design_for_all, prepar
 from airpass.aircomp import Link  # noqa: E402
 from airpass.designs.alternating import Airpass  # noqa: E402
 from airpass.designs.base import DesignMethod  # noqa: E402
-from airpass.designs.colocated import MimoMnPlus  # noqa: E402
+from airpass.designs.colocated import MimoMnPlus, MimoMPlus  # noqa: E402
+from airpass.designs.distributed import DistributedM, DistributedMn  # noqa: E402
 from airpass.designs.plus import AirpassPlus  # noqa: E402
 from airpass.learning.history import Record  # noqa: E402
 
@@ -111,6 +112,31 @@ def count_turns() -> None:
                         book = schedule(scenario, move=move, method=method)
                         add("turns", devices, snr_db, seed, scheme, metrics(book))
                         print(devices, snr_db, seed, scheme, book, f"{book.seconds:.1f} s", flush=True)
+
+
+def receivers() -> dict[str, DesignMethod]:
+    """Receivers that are compared by the error with which they serve all devices."""
+    return {
+        "airpass-plus": AirpassPlus(threads=1),
+        "airpass": Airpass(),
+        "even spacing": DistributedM(),
+        **{f"array of M, {axis}": MimoMPlus(axis=axis) for axis in ("x", "z", "xz")},
+        **{f"array of MN, {axis}": MimoMnPlus(axis=axis) for axis in ("x", "z", "xz")},
+        "distributed, MN": DistributedMn(),
+    }
+
+
+def measure_gain() -> None:
+    """Errors of one design for all devices. They are proportional to the noise power: one SNR is enough."""
+    done = known()
+    for devices, waveguides in ((10, 5), (20, 5), (50, 10), (100, 10)):
+        for seed in DRAWS:
+            scenario = Scenario.paper(devices, waveguides, waveguides, 0.0, seed)
+            for scheme, method in receivers().items():
+                if ("gain", str(devices), "0", str(seed), scheme) not in done:
+                    found = design_for_all(scenario, method)
+                    add("gain", devices, 0.0, seed, scheme, {"mse": found.mse, "seconds": found.seconds})
+                    print(devices, seed, scheme, f"{found.mse:.4g} {found.seconds:.1f} s", flush=True)
 
 
 def fingerprint(link: Link | Book) -> bytes:
@@ -248,6 +274,18 @@ def print_tables() -> None:
                 f"{served:.1f} devices, n={lost.size}"
             )
         print(f"| {scheme} | {' | '.join(cells)} |")
+    sizes = ((10, 5), (20, 5), (50, 10), (100, 10))
+    print("\n| receiver |" + "".join(f" K = {k}, M = N = {m} |" for k, m in sizes))
+    print(f"|{'---|' * (len(sizes) + 1)}")
+    for scheme in receivers():
+        cells = []
+        for devices, _ in sizes:
+            values = values_of("gain", devices, 0.0, scheme, "mse")
+            best = values_of("gain", devices, 0.0, "airpass-plus", "mse")
+            worse = np.array([10.0 * np.log10(values[seed] / best[seed]) for seed in values if seed in best])
+            error = float(np.exp(np.mean(np.log(list(values.values()) or [np.nan]))))
+            cells.append(f"{error:.2g} ({worse.mean():+.1f} ± {half_width(worse):.1f} dB)")
+        print(f"| {scheme} | {' | '.join(cells)} |")
     print(f"\n| all devices |{''.join(f' {snr_db:g} dB |' for snr_db in FLOOR_DB)}")
     print(f"|{'---|' * (len(FLOOR_DB) + 1)}")
     for scheme in ("airpass-plus", "airpass", "array"):
@@ -266,12 +304,14 @@ def print_tables() -> None:
 def main() -> None:
     """Run a part."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("part", choices=["turns", "mnist", "floor", "tables"])
+    parser.add_argument("part", choices=["turns", "gain", "mnist", "floor", "tables"])
     parser.add_argument("--schemes", default=";".join(["fedavg", *SCHEMES]), help="Separated by semicolons.")
     parser.add_argument("--seeds", default=",".join(map(str, TRAINED)), help="Of training.")
     given = parser.parse_args()
     if given.part == "turns":
         count_turns()
+    elif given.part == "gain":
+        measure_gain()
     elif given.part == "mnist":
         measure_accuracy(given.schemes.split(";"), [int(seed) for seed in given.seeds.split(",")])
     elif given.part == "floor":
