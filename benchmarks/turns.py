@@ -3,9 +3,9 @@
 Run: python benchmarks/turns.py turns|gain|mnist|floor|tables [--schemes "A;B"] [--seeds 8600,8601]
 
 `turns` counts turns, `gain` compares the errors of receivers that serve all devices, `mnist` trains with one
-design and by turns, `floor` trains with one design for all devices at low SNRs. They add rows to docs/data/turns.csv; rows that are there are not computed again.
-`tables` prints the tables of docs/turns.md. Seeds of draws start at 8400, those of training at 8600. Numbers
-of draws and rounds are fixed below.
+design and by turns, `floor` trains with one design for all devices at low SNRs. They add rows to
+docs/data/turns.csv; rows that are there are not computed again. `tables` prints the tables of docs/turns.md.
+Seeds of draws start at 8400, those of training at 8600. Numbers of draws and rounds are fixed below.
 """
 
 import os
