@@ -36,7 +36,8 @@ DRAWS = range(8400, 8410)
 TRAINED = range(8600, 8605)
 TRAINED_DB = (0.0, -5.0, 5.0)
 ROUNDS = 400
-FLOOR_DB = (-10.0, -20.0, -30.0)
+FLOOR_DB, FLOOR_SEEDS = (-20.0, -30.0), TRAINED[:3]
+FLOOR_SCHEMES = ("airpass-plus", "array")
 FAST = AirpassPlus(effort="fast", threads=1)
 MOVES = ("antennas", "beams")
 # Method, and what moves between turns; None: one design. The array has the shape with the largest mean number
@@ -181,13 +182,13 @@ def measure_accuracy(schemes: list[str], seeds: list[int]) -> None:
                 print(seed, snr_db, scheme, values, seen[key], flush=True)
 
 
-def measure_floor(schemes: list[str], seeds: list[int]) -> None:
+def measure_floor() -> None:
     """Training on MNIST with one design for all devices."""
     options = TrainOptions(rounds=ROUNDS, evaluate_every=ROUNDS // 4)
-    for seed in seeds:
+    for seed in FLOOR_SEEDS:
         for snr_db in FLOOR_DB:
             scenario, data = prepare(Scenario.paper(10, 5, 5, snr_db, seed), "mnist", options)
-            for scheme in schemes:
+            for scheme in FLOOR_SCHEMES:
                 if ("floor", "10", f"{snr_db:g}", str(seed), scheme) in known():
                     continue
                 link = design_for_all(scenario, SCHEMES[scheme][0])
@@ -288,7 +289,7 @@ def print_tables() -> None:
         print(f"| {scheme} | {' | '.join(cells)} |")
     print(f"\n| all devices |{''.join(f' {snr_db:g} dB |' for snr_db in FLOOR_DB)}")
     print(f"|{'---|' * (len(FLOOR_DB) + 1)}")
-    for scheme in ("airpass-plus", "airpass", "array"):
+    for scheme in FLOOR_SCHEMES:
         cells = []
         for snr_db in FLOOR_DB:
             values = values_of("floor", 10, snr_db, scheme, "accuracy")
@@ -315,7 +316,7 @@ def main() -> None:
     elif given.part == "mnist":
         measure_accuracy(given.schemes.split(";"), [int(seed) for seed in given.seeds.split(",")])
     elif given.part == "floor":
-        measure_floor(["airpass-plus", "airpass", "array"], [int(seed) for seed in given.seeds.split(",")])
+        measure_floor()
     else:
         print_tables()
 
