@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from airpass.designs.bounds import LayoutCertificate, certify_layouts
     from airpass.designs.fresh import FreshDraws, fresh_draws
     from airpass.designs.life import Life, life
+    from airpass.designs.moving import Moving
     from airpass.designs.tolerance import Tolerance, tolerance
     from airpass.designs.track import Track, track
     from airpass.designs.turns import Book, schedule
@@ -47,6 +48,7 @@ __all__ = [
     "LayoutCertificate",
     "Life",
     "Link",
+    "Moving",
     "PartitionOptions",
     "Paths",
     "Radio",
@@ -94,6 +96,7 @@ _NAMES = {
     "designs.tolerance": ("Tolerance", "tolerance"),
     "designs.turns": ("Book", "schedule"),
     "designs.life": ("Life", "life"),
+    "designs.moving": ("Moving",),
     "designs.track": ("Track", "track"),
     "learning.compare": ("compare", "compare_channels"),
     "learning.data.arrays": ("ArrayData", "TorchData"),

@@ -10,6 +10,7 @@ import click
 from click.core import ParameterSource
 
 from airpass.cli.channels import channels_options
+from airpass.cli.motion import MotionFlags, motion_options
 from airpass.cli.options import json_option, scenario_options
 from airpass.cli.output import (
     console,
@@ -29,6 +30,7 @@ from airpass.core.errors import InvalidInput
 if TYPE_CHECKING:
     from airpass.cli.channels import ChannelsFile
     from airpass.designs.api import Design
+    from airpass.designs.moving import Moving
     from airpass.designs.turns import Book
     from airpass.learning.history import TrainingRun
     from airpass.learning.options import TrainOptions
@@ -63,6 +65,13 @@ if TYPE_CHECKING:
     None, "Every scheme but fedavg goes through N designs by turns, as found by `airpass schedule`."
 )
 @move_option
+@click.option(
+    "--round-seconds",
+    type=float,
+    help="Duration of a round, s: devices move meanwhile, and every scheme but fedavg tracks them as "
+    "`airpass track` does.  [default: devices rest]",
+)
+@motion_options("every round")
 @click.option(
     "--dataset",
     default="mnist-mini",
@@ -165,6 +174,8 @@ def train(
     design_files: str | None,
     turns: str | None,
     move: str | None,
+    round_seconds: float | None,
+    moving: MotionFlags,
     dataset: str,
     workers: int | None,
     data_dir: Path | None,
@@ -181,6 +192,7 @@ def train(
     from airpass.learning.compare import compare, compare_channels
 
     options = train_options(flags)
+    rounds_move = _moving(round_seconds, moving, seed)
     given: dict[str, Any] = {}
     if design_files is not None:
         given = stored_designs(design_files)
@@ -204,7 +216,7 @@ def train(
         if move is not None and turns is None:
             raise InvalidInput("--move requires --turns")
         by_turns = None if turns is None else turns_of(turns)
-        run = partial(compare, scenario, turns=by_turns, move=move or "antennas")
+        run = partial(compare, scenario, turns=by_turns, move=move or "antennas", moving=rounds_move)
     else:
         _check_no_scenario()
         if turns is not None or move is not None:
@@ -246,6 +258,40 @@ def train(
         sys.exit(130)
     if any(run.diverged for run in runs):
         sys.exit(1)
+
+
+def _moving(round_seconds: float | None, flags: MotionFlags, seed: int) -> "Moving | None":
+    """Devices that move during training; None if they rest. Flags that exclude it are refused."""
+    if round_seconds is None:
+        if flags.given is not None:
+            raise InvalidInput(f"{flags.given} requires --round-seconds")
+        return None
+    checks.positive("round_seconds", round_seconds)
+    others = {
+        "channels_path": "--channels",
+        "design_files": "--design",
+        "turns": "--turns",
+        "move": "--move",
+        "redraw_every": "--redraw-every",
+    }
+    for name, flag in others.items():
+        if _flag(name) is not None:
+            raise InvalidInput(f"{flag} cannot be combined with --round-seconds, in which devices move")
+    if flags.time_limit_s is not None and _flag("resume"):
+        raise InvalidInput(
+            "--time-limit-s cannot be combined with --resume: antennas would move in another way; omit one"
+        )
+    from airpass.designs.moving import Moving
+
+    every = flags.layout_every_ms
+    if every is not None:
+        checks.positive("layout_every_ms", every)
+    return Moving(
+        flags.model(seed),
+        round_seconds,
+        layout_every_s=None if every is None else 1e-3 * every,
+        **flags.antennas(),
+    )
 
 
 def report_divergence(runs: Sequence["TrainingRun"]) -> None:

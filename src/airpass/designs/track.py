@@ -18,8 +18,8 @@ at every layout step; the better one counts.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +37,7 @@ from airpass.designs.base import DesignMethod
 from airpass.designs.follow import follow, towards
 from airpass.designs.plus import AirpassPlus
 from airpass.kernels.clock import now
-from airpass.optim.ranking import rank
+from airpass.optim.ranking import rank, value_rank
 from airpass.scenario import Motion, Scenario
 from airpass.scenario.motion import displaced
 from airpass.selection.hrmc_plus import regrow
@@ -150,11 +150,7 @@ class Track(Result):
         """
         scenario = self.scenario_at(step)
         layout = None if self.layouts_m is None else self.layouts_m[step]
-        channels = _channels(scenario, layout, self.array_m)
-        radio = scenario.radio
-        return Link(
-            channels, scenario.weights, self.beams[step], scenario.budget, radio.power, radio.mse_threshold
-        )
+        return _link(scenario, _channels(scenario, layout, self.array_m), self.beams[step])
 
     def links(self, round_s: float | None = None) -> list[Link]:
         """Links for `airpass.train`, one per communication round.
@@ -272,7 +268,7 @@ def track(
     times = [beam_every_s * step for step in range(steps + 1)]
     places = motion.paths(scenario, seconds).positions(times)
     report = discard if report is None else report
-    receiver = _Receiver(
+    receiver = Receiver(
         scenario=scenario,
         method=chosen,
         update=update,
@@ -288,7 +284,8 @@ def track(
     layouts: list[Real] = []
     beams, selected = [], []
     with one_blas_thread():
-        for row in receiver.run(places):
+        for there in places:
+            row = receiver.advance(there)
             rows.append(row)
             if receiver.layout is not None:
                 layouts.append(receiver.layout)
@@ -324,9 +321,17 @@ def _channels(scenario: Scenario, layout: Real | None, array: Real | None) -> Co
     return scenario.array_at(array).channels()
 
 
+def _link(scenario: Scenario, channels: Complex, beam: Complex) -> Link:
+    radio = scenario.radio
+    return Link(channels, scenario.weights, beam, scenario.budget, radio.power, radio.mse_threshold)
+
+
 @dataclass(eq=False)
-class _Receiver:
-    """The state of a receiver over time."""
+class Receiver:
+    """The state of a receiver over time.
+
+    Between two steps, `scenario` may be replaced by one with other priorities.
+    """
 
     scenario: Scenario
     method: DesignMethod
@@ -338,11 +343,34 @@ class _Receiver:
     speed_m_s: float | None
     time_limit_s: float | None
     seed: int
+    step: int = field(default=-1, init=False)
+    places: Real = field(init=False)  # of the devices
 
-    def run(self, places: Real) -> Iterator[TrackRow]:
-        """Go through all steps."""
+    def advance(self, places: Real) -> TrackRow:
+        """One step in time.
+
+        Parameters
+        ----------
+        places
+            Where devices are now, shape (K, 2) or (K, 3).
+
+        Returns
+        -------
+        TrackRow
+            What changed. Layout, beam and selected devices are attributes.
+        """
+        self.step += 1
+        moved: Real = places - self.places if self.step else np.zeros_like(places)
+        self.places = places
+        here = displaced(self.scenario, places)
+        row = self._continue(here, moved) if self.step else self._begin(here)
+        self.link = _link(here, self.channels, self.beam)
+        return row
+
+    def _begin(self, scenario: Scenario) -> TrackRow:
+        """The first step: a design."""
         began = now()
-        first = design(displaced(self.scenario, places[0]), self.method, seed=self.seed)
+        first = design(scenario, self.method, seed=self.seed)
         if first.layout is None and first.array is None:
             raise InvalidInput(f"method {self.method.name}: has neither a layout nor an array")
         if first.layout is None and self.update == "follow":
@@ -350,25 +378,23 @@ class _Receiver:
         self.array = first.array
         self.layout = first.layout
         self.beam = first.beam
+        self.channels = first.channels
         self.devices = first.selected
         self.target = self.latest = _Target(0.0, 0.0, first.layout, first.beam, first.selected)
         self.pending: deque[_Target] = deque()
         spent = now() - began
-        yield TrackRow(0.0, first.selected_count, first.weakest_score, 0.0, spent, 0.0, 0.0, 0.0)
-        for step in range(1, len(places)):
-            yield self.advance(step, places[step], places[step] - places[step - 1])
+        return TrackRow(0.0, first.selected_count, first.weakest_score, 0.0, spent, 0.0, 0.0, 0.0)
 
-    def advance(self, step: int, places: Real, moved: Real) -> TrackRow:
-        """One step in time: places of the devices, and their moves since the last step."""
-        time = step * self.step_s
-        scenario = displaced(self.scenario, places)
+    def _continue(self, scenario: Scenario, moved: Real) -> TrackRow:
+        """A later step: the scenario now, and the moves of the devices since the last step."""
+        time = self.step * self.step_s
         before = self.layout
         if self.speed_m_s is not None and self.layout is not None and self.target.layout is not None:
             self.layout = towards(self.layout, self.target.layout, self.speed_m_s * self.step_s)
         layout_seconds = float("nan")
-        if step % self.every == 0:
+        if self.step % self.every == 0:
             began = now()
-            ahead = places + self.lead_s / self.step_s * moved
+            ahead = self.places + self.lead_s / self.step_s * moved
             self.latest = self.updated(displaced(self.scenario, ahead), time)
             self.pending.append(self.latest)
             layout_seconds = now() - began
@@ -377,10 +403,11 @@ class _Receiver:
         if self.speed_m_s is None:
             self.layout = self.target.layout
         began = now()
-        channels = _channels(scenario, self.layout, self.array)
-        effective = aircomp.effective_channels(channels, scenario.weights, scenario.budget)
-        beams = (regrow(effective, self.beam), regrow(effective, self.target.beam))
-        self.beam = max(beams, key=lambda one: rank(aircomp.scores(one, effective)))
+        self.channels = _channels(scenario, self.layout, self.array)
+        effective = aircomp.effective_channels(self.channels, scenario.weights, scenario.budget)
+        values = scenario.priorities
+        beams = (regrow(effective, self.beam, values), regrow(effective, self.target.beam, values))
+        self.beam = max(beams, key=lambda one: value_rank(aircomp.scores(one, effective), values))
         scores = aircomp.scores(self.beam, effective)
         self.devices = scores >= 1.0
         count, weakest = rank(scores)

@@ -15,6 +15,8 @@ from airpass.core.references import is_reference
 from airpass.core.registry import Report, discard
 from airpass.designs.api import design
 from airpass.designs.base import DesignMethod
+from airpass.designs.moving import Moving
+from airpass.designs.round_links import RoundLinks
 from airpass.designs.turns import Book, schedule
 from airpass.learning import FEDAVG
 from airpass.learning.data import Data
@@ -54,6 +56,7 @@ def compare(
     progress: bool | None = None,
     turns: int | str | None = None,
     move: str = "antennas",
+    moving: Moving | None = None,
 ) -> Runs:
     """Design and train several schemes.
 
@@ -83,6 +86,8 @@ def compare(
         As for `train`.
     turns, move
         As for `schedule`: design methods find a book, whose designs are used by turns. None: one design.
+    moving
+        Rounds take time while devices move: design methods track the devices. None: devices rest.
 
     Returns
     -------
@@ -98,6 +103,8 @@ def compare(
         chosen = {_name(scheme): scheme for scheme in map(_resolved, schemes)}
     if len(chosen) != len(schemes):
         raise InvalidInput("scheme: a scheme is named twice")
+    if moving is not None:
+        _check_moving(moving, chosen, options, turns, resume)
     if isinstance(dataset, FederatedData):
         if split is not None:
             raise InvalidInput("split: the data are split already; give it to prepare")
@@ -106,9 +113,11 @@ def compare(
         weighted, data = prepare(scenario, dataset, options, seed, data_dir, split=split, report=report)
     check_model(data, options, seed)  # before the designs, which may take long
 
-    def link(scheme: DesignMethod | Link | Book | None) -> Link | Book | None:
+    def link(scheme: DesignMethod | Link | Book | None) -> Link | Book | RoundLinks | None:
         if not isinstance(scheme, DesignMethod):
             return scheme
+        if moving is not None:
+            return moving.links(weighted, options.rounds, scheme, seed=seed)
         if turns is None:
             return design(weighted, scheme, seed=seed)
         return schedule(weighted, turns, move, scheme, seed=seed)
@@ -226,7 +235,7 @@ def compare_channels(
 
 
 def _train_each(
-    schemes: Mapping[str, Callable[[], Link | Draws | Book | None]],
+    schemes: Mapping[str, Callable[[], Link | Draws | Book | RoundLinks | None]],
     data: FederatedData,
     arguments: Mapping[str, Any],
     folder: Path | None,
@@ -255,6 +264,33 @@ def _train_each(
         if not run.finished and not run.diverged:
             break
     return runs
+
+
+def _check_moving(
+    moving: Moving,
+    schemes: Mapping[str, DesignMethod | Link | Book | None],
+    options: TrainOptions,
+    turns: int | str | None,
+    resume: bool,
+) -> None:
+    """Refuse what cannot be combined with devices that move."""
+    if turns is not None:
+        raise InvalidInput("turns: cannot be combined with devices that move, for which a book does not last")
+    if options.redraw_every is not None:
+        raise InvalidInput("redraw_every: cannot be combined with devices that move")
+    for name, scheme in schemes.items():
+        if isinstance(scheme, Link | Book):
+            raise InvalidInput(
+                f"scheme {name}: is ready, for devices that rest; give a design method instead"
+            )
+    if moving.time_limit_s is not None:
+        if resume:
+            raise InvalidInput(
+                "time_limit_s: a run with a time limit cannot be resumed, as its links would differ; omit it"
+            )
+        methods = [scheme for scheme in schemes.values() if scheme is not None]
+        if methods and not any(hasattr(method, "time_limit_s") for method in methods):
+            raise InvalidInput("time_limit_s: no scheme has such an option; airpass-plus has")
 
 
 def _resolved(scheme: Scheme | None) -> DesignMethod | Link | Book | None:
