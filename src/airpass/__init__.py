@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from airpass.designs.fresh import FreshDraws, fresh_draws
     from airpass.designs.life import Life, life
     from airpass.designs.moving import Moving
+    from airpass.designs.queues import Queues
     from airpass.designs.tolerance import Tolerance, tolerance
     from airpass.designs.track import Track, track
     from airpass.designs.turns import Book, schedule
@@ -51,6 +52,7 @@ __all__ = [
     "Moving",
     "PartitionOptions",
     "Paths",
+    "Queues",
     "Radio",
     "RandomWaypoint",
     "Receiver",
@@ -97,6 +99,7 @@ _NAMES = {
     "designs.turns": ("Book", "schedule"),
     "designs.life": ("Life", "life"),
     "designs.moving": ("Moving",),
+    "designs.queues": ("Queues",),
     "designs.track": ("Track", "track"),
     "learning.compare": ("compare", "compare_channels"),
     "learning.data.arrays": ("ArrayData", "TorchData"),

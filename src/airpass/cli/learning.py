@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from airpass.cli.channels import ChannelsFile
     from airpass.designs.api import Design
     from airpass.designs.moving import Moving
+    from airpass.designs.queues import Queues
     from airpass.designs.turns import Book
     from airpass.learning.history import TrainingRun
     from airpass.learning.options import TrainOptions
@@ -65,6 +66,18 @@ if TYPE_CHECKING:
     None, "Every scheme but fedavg goes through N designs by turns, as found by `airpass schedule`."
 )
 @move_option
+@click.option(
+    "--policy",
+    type=click.Choice(["queues"]),
+    help="Which devices a round serves: queues, those that have missed the most rounds.  "
+    "[default: as many as possible]",
+)
+@click.option(
+    "--target-share",
+    type=float,
+    help="With --policy: share of the rounds in which every device is to take part, at most 1. A device "
+    "makes up for at most 1/share rounds at once.  [default: 0.2]",
+)
 @click.option(
     "--round-seconds",
     type=float,
@@ -174,6 +187,8 @@ def train(
     design_files: str | None,
     turns: str | None,
     move: str | None,
+    policy: str | None,
+    target_share: float | None,
     round_seconds: float | None,
     moving: MotionFlags,
     dataset: str,
@@ -193,6 +208,7 @@ def train(
 
     options = train_options(flags)
     rounds_move = _moving(round_seconds, moving, seed)
+    queues = _queues(policy, target_share)
     given: dict[str, Any] = {}
     if design_files is not None:
         given = stored_designs(design_files)
@@ -213,10 +229,12 @@ def train(
     if channels is None:
         if channel_blocks is not None:
             raise InvalidInput("--channel-blocks requires --channels")
-        if move is not None and turns is None:
-            raise InvalidInput("--move requires --turns")
+        if move is not None and turns is None and policy is None:
+            raise InvalidInput("--move requires --turns or --policy")
         by_turns = None if turns is None else turns_of(turns)
-        run = partial(compare, scenario, turns=by_turns, move=move or "antennas", moving=rounds_move)
+        run = partial(
+            compare, scenario, turns=by_turns, move=move or "antennas", moving=rounds_move, policy=queues
+        )
     else:
         _check_no_scenario()
         if turns is not None or move is not None:
@@ -228,6 +246,7 @@ def train(
             mse_threshold=scenario.radio.mse_threshold,
             weights=channels.weights,
             blocks=channel_blocks or "held",
+            policy=queues,
         )
     try:
         with training_bars(options.rounds) as bars:
@@ -258,6 +277,25 @@ def train(
         sys.exit(130)
     if any(run.diverged for run in runs):
         sys.exit(1)
+
+
+def _queues(policy: str | None, share: float | None) -> "Queues | None":
+    """The policy; None if as many devices as possible are served. Flags that exclude it are refused."""
+    if policy is None:
+        if share is not None:
+            raise InvalidInput("--target-share requires --policy")
+        return None
+    others = {"design_files": "--design", "turns": "--turns", "redraw_every": "--redraw-every"}
+    for name, flag in others.items():
+        if _flag(name) is not None:
+            raise InvalidInput(f"{flag} cannot be combined with --policy, which finds a link per round")
+    from airpass.designs.queues import Queues
+
+    if share is None:
+        return Queues()
+    if checks.positive("target_share", share) > 1.0:
+        raise InvalidInput(f"--target-share = {share:g}: must be <= 1")
+    return Queues(share=share)
 
 
 def _moving(round_seconds: float | None, flags: MotionFlags, seed: int) -> "Moving | None":

@@ -28,6 +28,7 @@ from airpass import aircomp
 from airpass.aircomp import Link
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
+from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report, discard, with_options
 from airpass.core.results import Result
 from airpass.core.threads import one_blas_thread
@@ -40,7 +41,7 @@ from airpass.kernels.clock import now
 from airpass.optim.ranking import rank, value_rank
 from airpass.scenario import Motion, Scenario
 from airpass.scenario.motion import displaced
-from airpass.selection.hrmc_plus import regrow
+from airpass.selection.hrmc_plus import HrmcPlus, regrow
 
 UPDATES = ("redesign", "follow")
 ROUNDING = 1e-9  # relative tolerance when times are compared
@@ -343,8 +344,10 @@ class Receiver:
     speed_m_s: float | None
     time_limit_s: float | None
     seed: int
+    anew: bool = False  # also search beams and layouts from the start, as priorities change
     step: int = field(default=-1, init=False)
     places: Real = field(init=False)  # of the devices
+    array: Real | None = field(default=None, init=False)
 
     def advance(self, places: Real) -> TrackRow:
         """One step in time.
@@ -406,7 +409,10 @@ class Receiver:
         self.channels = _channels(scenario, self.layout, self.array)
         effective = aircomp.effective_channels(self.channels, scenario.weights, scenario.budget)
         values = scenario.priorities
-        beams = (regrow(effective, self.beam, values), regrow(effective, self.target.beam, values))
+        beams = [regrow(effective, self.beam, values), regrow(effective, self.target.beam, values)]
+        if self.anew:
+            rng = stream(self.seed, Purpose.SELECTION, self.step)
+            beams.append(HrmcPlus().find(effective, values, rng, discard).beam)
         self.beam = max(beams, key=lambda one: value_rank(aircomp.scores(one, effective), values))
         scores = aircomp.scores(self.beam, effective)
         self.devices = scores >= 1.0
@@ -440,18 +446,34 @@ class Receiver:
             start_with["start_layout"] = last.layout
             if self.method.uses_start_beam:
                 start_with["start_beam"] = beam
-        found = design(scenario, self.warm, seed=self.seed, **start_with)
+        method = quick(self.method, self.time_limit_s)
+        found = design(scenario, method, seed=self.seed, **start_with)
+        if self.anew and start_with:
+            fresh = design(scenario, method, seed=self.seed)
+            found = max(found, fresh, key=lambda one: value_rank(one.scores, scenario.priorities))
         return _Target(found_s, due, found.layout, found.beam, found.selected)
 
-    @property
-    def warm(self) -> DesignMethod:
-        """The method of redesigns."""
-        method = self.method
-        if isinstance(method, AirpassPlus):
-            method = replace(method, starts=1, kicks=0, polish=False)
-        limit = {} if self.time_limit_s is None else {"time_limit_s": self.time_limit_s}
-        changed: DesignMethod = with_options(method, limit)
-        return changed
+
+def quick(method: DesignMethod, time_limit_s: float | None = None) -> DesignMethod:
+    """The method of redesigns.
+
+    Parameters
+    ----------
+    method
+        The method of the first design.
+    time_limit_s
+        Time limit of a redesign; None if there is none.
+
+    Returns
+    -------
+    DesignMethod
+        The same method; `airpass-plus` without kicks and polish.
+    """
+    if isinstance(method, AirpassPlus):
+        method = replace(method, starts=1, kicks=0, polish=False)
+    limit = {} if time_limit_s is None else {"time_limit_s": time_limit_s}
+    changed: DesignMethod = with_options(method, limit)
+    return changed
 
 
 def _largest(one: Real | None, other: Real | None) -> float:

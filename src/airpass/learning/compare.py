@@ -16,6 +16,7 @@ from airpass.core.registry import Report, discard
 from airpass.designs.api import design
 from airpass.designs.base import DesignMethod
 from airpass.designs.moving import Moving
+from airpass.designs.queues import Queues
 from airpass.designs.round_links import RoundLinks
 from airpass.designs.turns import Book, schedule
 from airpass.learning import FEDAVG
@@ -57,6 +58,7 @@ def compare(
     turns: int | str | None = None,
     move: str = "antennas",
     moving: Moving | None = None,
+    policy: Queues | None = None,
 ) -> Runs:
     """Design and train several schemes.
 
@@ -86,8 +88,12 @@ def compare(
         As for `train`.
     turns, move
         As for `schedule`: design methods find a book, whose designs are used by turns. None: one design.
+        `move` is also that of `policy`.
     moving
         Rounds take time while devices move: design methods track the devices. None: devices rest.
+    policy
+        Which devices a round serves, such as `Queues()`: those with the largest debts. None: as many as
+        possible.
 
     Returns
     -------
@@ -104,7 +110,9 @@ def compare(
     if len(chosen) != len(schemes):
         raise InvalidInput("scheme: a scheme is named twice")
     if moving is not None:
-        _check_moving(moving, chosen, options, turns, resume)
+        _check_moving(moving, chosen, resume)
+    if moving is not None or policy is not None:
+        _check_changing("policy" if moving is None else "moving", chosen, options, turns)
     if isinstance(dataset, FederatedData):
         if split is not None:
             raise InvalidInput("split: the data are split already; give it to prepare")
@@ -116,6 +124,8 @@ def compare(
     def link(scheme: DesignMethod | Link | Book | None) -> Link | Book | RoundLinks | None:
         if not isinstance(scheme, DesignMethod):
             return scheme
+        if policy is not None:
+            return policy.links(weighted, options.rounds, scheme, move=move, moving=moving, seed=seed)
         if moving is not None:
             return moving.links(weighted, options.rounds, scheme, seed=seed)
         if turns is None:
@@ -151,6 +161,7 @@ def compare_channels(
     mse_threshold: float,
     weights: Any = None,
     blocks: str = "held",
+    policy: Queues | None = None,
     workers: int | None = None,
     data_dir: Path | None = None,
     folder: Path | None = None,
@@ -178,6 +189,8 @@ def compare_channels(
     blocks
         "held": the first draw in all rounds. "per-round": draw (r - 1) mod T in round r = 1, 2, ..., with a
         selection for each.
+    policy
+        As for `compare`.
     dataset, options, seed, workers, data_dir, folder, resume, split, report, progress
         As for `compare`.
     on_start, on_round, on_end
@@ -211,9 +224,19 @@ def compare_channels(
         counts = np.asarray(data.counts, dtype=np.float64)
         phi = counts / counts.sum()
 
-    def link(method: SelectionMethod | None) -> Draws | None:
+    def link(method: SelectionMethod | None) -> Draws | RoundLinks | None:
         if method is None:
             return None
+        if policy is not None:
+            return policy.draws(
+                stack,
+                options.rounds,
+                phi,
+                method=method,
+                snr_db=snr_db,
+                mse_threshold=mse_threshold,
+                seed=seed,
+            )
         return select_draws(stack, phi, method=method, snr_db=snr_db, mse_threshold=mse_threshold, seed=seed)
 
     return _train_each(
@@ -266,23 +289,28 @@ def _train_each(
     return runs
 
 
-def _check_moving(
-    moving: Moving,
+def _check_changing(
+    argument: str,
     schemes: Mapping[str, DesignMethod | Link | Book | None],
     options: TrainOptions,
     turns: int | str | None,
-    resume: bool,
 ) -> None:
-    """Refuse what cannot be combined with devices that move."""
+    """Refuse what cannot be combined with links that are found round by round."""
     if turns is not None:
-        raise InvalidInput("turns: cannot be combined with devices that move, for which a book does not last")
+        raise InvalidInput(f"turns: cannot be combined with {argument}: a book is made before training")
     if options.redraw_every is not None:
-        raise InvalidInput("redraw_every: cannot be combined with devices that move")
+        raise InvalidInput(f"redraw_every: cannot be combined with {argument}")
     for name, scheme in schemes.items():
         if isinstance(scheme, Link | Book):
             raise InvalidInput(
-                f"scheme {name}: is ready, for devices that rest; give a design method instead"
+                f"scheme {name}: is ready, but {argument} needs a link per round; give a design method"
             )
+
+
+def _check_moving(
+    moving: Moving, schemes: Mapping[str, DesignMethod | Link | Book | None], resume: bool
+) -> None:
+    """Refuse a time limit that no scheme uses, or after which a run cannot be resumed."""
     if moving.time_limit_s is not None:
         if resume:
             raise InvalidInput(
