@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from airpass.cli.channels import channels_options
 from airpass.cli.motion import MotionFlags, motion_options
-from airpass.cli.options import json_option, scenario_options
+from airpass.cli.options import json_option, priorities_options, scenario_options
 from airpass.cli.output import (
     console,
     print_training,
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     None, "Every scheme but fedavg goes through N designs by turns, as found by `airpass schedule`."
 )
 @move_option
+@priorities_options("samples", "classes")
 @click.option(
     "--policy",
     type=click.Choice(["queues"]),
@@ -187,6 +188,7 @@ def train(
     design_files: str | None,
     turns: str | None,
     move: str | None,
+    priorities: Any,
     policy: str | None,
     target_share: float | None,
     round_seconds: float | None,
@@ -211,6 +213,8 @@ def train(
     queues = _queues(policy, target_share)
     given: dict[str, Any] = {}
     if design_files is not None:
+        if priorities is not None:
+            raise InvalidInput("--priorities cannot be combined with --design, which has its own devices")
         given = stored_designs(design_files)
         scenario = next(iter(given.values())).scenario
         if _flag("seed") is None:
@@ -263,6 +267,7 @@ def train(
                 on_round=bars.show,
                 on_end=lambda done: write_training(done, folder),
                 report=bars.report,
+                priorities=priorities,
             )
     except OtherRun as error:
         raise InvalidInput(f"{error}; use another --out, or omit --resume") from None

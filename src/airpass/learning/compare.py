@@ -24,6 +24,7 @@ from airpass.learning.data import Data
 from airpass.learning.data.partition import FederatedData, Split
 from airpass.learning.history import Runs, TrainingRun
 from airpass.learning.options import DATASET, TrainOptions
+from airpass.learning.priorities import data_priorities
 from airpass.learning.rounds import scheme_name
 from airpass.learning.training import check_model, federated, prepare, train
 from airpass.scenario import Scenario
@@ -59,6 +60,7 @@ def compare(
     move: str = "antennas",
     moving: Moving | None = None,
     policy: Queues | None = None,
+    priorities: Any = None,
 ) -> Runs:
     """Design and train several schemes.
 
@@ -94,6 +96,9 @@ def compare(
     policy
         Which devices a round serves, such as `Queues()`: those with the largest debts. None: as many as
         possible.
+    priorities
+        "samples" or "classes": priorities that follow from the data of the devices
+        (`airpass.learning.priorities`); or v_k >= 0, one number per device. None: those of the scenario.
 
     Returns
     -------
@@ -119,6 +124,11 @@ def compare(
         weighted, data = scenario.with_samples(dataset.counts), dataset
     else:
         weighted, data = prepare(scenario, dataset, options, seed, data_dir, split=split, report=report)
+    if priorities is not None:
+        for name, scheme in chosen.items():
+            if isinstance(scheme, Link | Book):
+                raise InvalidInput(f"priorities: cannot be combined with scheme {name}, which is ready")
+        weighted = weighted.with_priorities(data_priorities(priorities, data))
     check_model(data, options, seed)  # before the designs, which may take long
 
     def link(scheme: DesignMethod | Link | Book | None) -> Link | Book | RoundLinks | None:
@@ -162,6 +172,7 @@ def compare_channels(
     weights: Any = None,
     blocks: str = "held",
     policy: Queues | None = None,
+    priorities: Any = None,
     workers: int | None = None,
     data_dir: Path | None = None,
     folder: Path | None = None,
@@ -189,7 +200,7 @@ def compare_channels(
     blocks
         "held": the first draw in all rounds. "per-round": draw (r - 1) mod T in round r = 1, 2, ..., with a
         selection for each.
-    policy
+    policy, priorities
         As for `compare`.
     dataset, options, seed, workers, data_dir, folder, resume, split, report, progress
         As for `compare`.
@@ -223,6 +234,7 @@ def compare_channels(
     if phi is None:
         counts = np.asarray(data.counts, dtype=np.float64)
         phi = counts / counts.sum()
+    values = None if priorities is None else data_priorities(priorities, data)
 
     def link(method: SelectionMethod | None) -> Draws | RoundLinks | None:
         if method is None:
@@ -236,8 +248,17 @@ def compare_channels(
                 snr_db=snr_db,
                 mse_threshold=mse_threshold,
                 seed=seed,
+                priorities=values,
             )
-        return select_draws(stack, phi, method=method, snr_db=snr_db, mse_threshold=mse_threshold, seed=seed)
+        return select_draws(
+            stack,
+            phi,
+            method=method,
+            snr_db=snr_db,
+            mse_threshold=mse_threshold,
+            seed=seed,
+            priorities=values,
+        )
 
     return _train_each(
         {name: partial(link, method) for name, method in chosen.items()},

@@ -33,7 +33,8 @@ def blocks_digest(links: Sequence[Link]) -> str:
         return link_digest(links[0])
     if isinstance(links, Draws):
         drawn = hashlib.sha256(links.channels.tobytes()).hexdigest()
-        return digest({"first": link_digest(links[0]), "channels": [len(links), drawn]})
+        priorities = {} if links.priorities is None else {"priorities": links.priorities.tolist()}
+        return digest({"first": link_digest(links[0]), "channels": [len(links), drawn], **priorities})
     return digest({"links": [link_digest(link) for link in links]})
 
 
