@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from airpass.designs.bounds import LayoutCertificate, certify_layouts
     from airpass.designs.fresh import FreshDraws, fresh_draws
     from airpass.designs.life import Life, life
+    from airpass.designs.moving import Moving
+    from airpass.designs.queues import Queues
     from airpass.designs.together import design_for_all
     from airpass.designs.tolerance import Tolerance, tolerance
     from airpass.designs.track import Track, track
@@ -49,8 +51,10 @@ __all__ = [
     "LayoutCertificate",
     "Life",
     "Link",
+    "Moving",
     "PartitionOptions",
     "Paths",
+    "Queues",
     "Radio",
     "RandomWaypoint",
     "Receiver",
@@ -99,6 +103,8 @@ _NAMES = {
     "designs.together": ("design_for_all",),
     "designs.turns": ("schedule",),
     "designs.life": ("Life", "life"),
+    "designs.moving": ("Moving",),
+    "designs.queues": ("Queues",),
     "designs.track": ("Track", "track"),
     "learning.compare": ("compare", "compare_channels"),
     "learning.data.arrays": ("ArrayData", "TorchData"),

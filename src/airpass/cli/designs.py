@@ -14,7 +14,9 @@ from airpass.cli.options import (
     json_option,
     nested,
     option_option,
+    priorities_options,
     scenario_options,
+    with_sample_priorities,
 )
 from airpass.cli.output import (
     console,
@@ -117,6 +119,7 @@ if TYPE_CHECKING:
 @turns_option(None, "Find N designs that serve the devices by turns, as `airpass schedule` does.")
 @move_option
 @all_devices_option
+@priorities_options("samples")
 @option_option
 @all_option
 @json_option
@@ -142,6 +145,7 @@ def design(
     turns: str | None,
     move: str | None,
     all_devices: bool,
+    priorities: Any,
     changes: Sequence[str],
     every: bool,
     json_path: str | None,
@@ -156,6 +160,7 @@ def design(
     if method is not None and (selection is not None or geometry is not None):
         raise InvalidInput("--method cannot be combined with --selection or --geometry")
     check_outputs(None, life_figure)
+    scenario = with_sample_priorities(scenario, priorities)
     if life_figure is not None and not with_life:
         raise InvalidInput("--life-figure requires --life")
     errors = _errors(tolerance_mm, displacement_mm, channel_error, draws, robust, with_life)
@@ -349,6 +354,7 @@ def _with_flags(
     metavar="K,K,...",
     help="Also check whether one beam can serve all of these devices.",
 )
+@priorities_options()
 @option_option
 @all_option
 @json_option
@@ -364,6 +370,7 @@ def select(
     seed: int,
     certify: bool,
     check_set: str | None,
+    priorities: Any,
     changes: Sequence[str],
     every: bool,
     json_path: str | None,
@@ -395,6 +402,7 @@ def select(
             options=nested(changes, "option"),
             seed=seed,
             report=report,
+            priorities=priorities,
         )
         for t in numbers:
             if len(numbers) > 1:
@@ -402,7 +410,7 @@ def select(
             result, bound, checked = results[t], None, None
             if certify:
                 report("computing the upper bound")
-                bound = certificate.upper_bound(result.effective)
+                bound = certificate.upper_bound(result.effective, result.priorities)
             if suspects is not None:
                 report("checking the set")
                 checked = certificate.check_set(result.effective, suspects, seed)

@@ -10,7 +10,8 @@ import click
 from click.core import ParameterSource
 
 from airpass.cli.channels import channels_options
-from airpass.cli.options import json_option, scenario_options
+from airpass.cli.motion import MotionFlags, motion_options
+from airpass.cli.options import json_option, priorities_options, scenario_options
 from airpass.cli.output import (
     console,
     print_training,
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from airpass.cli.channels import ChannelsFile
     from airpass.designs.api import Design
     from airpass.designs.book import Book
+    from airpass.designs.moving import Moving
+    from airpass.designs.queues import Queues
     from airpass.learning.history import TrainingRun
     from airpass.learning.options import TrainOptions
     from airpass.scenario import Scenario
@@ -64,6 +67,26 @@ if TYPE_CHECKING:
 )
 @move_option
 @all_devices_option
+@priorities_options("samples", "classes")
+@click.option(
+    "--policy",
+    type=click.Choice(["queues"]),
+    help="Which devices a round serves: queues, those that have missed the most rounds.  "
+    "[default: as many as possible]",
+)
+@click.option(
+    "--target-share",
+    type=float,
+    help="With --policy: share of the rounds in which every device is to take part, at most 1. A device "
+    "makes up for at most 1/share rounds at once.  [default: 0.2]",
+)
+@click.option(
+    "--round-seconds",
+    type=float,
+    help="Duration of a round, s: devices move meanwhile, and every scheme but fedavg tracks them as "
+    "`airpass track` does.  [default: devices rest]",
+)
+@motion_options("every round")
 @click.option(
     "--dataset",
     default="mnist-mini",
@@ -167,6 +190,11 @@ def train(
     turns: str | None,
     move: str | None,
     all_devices: bool,
+    priorities: Any,
+    policy: str | None,
+    target_share: float | None,
+    round_seconds: float | None,
+    moving: MotionFlags,
     dataset: str,
     workers: int | None,
     data_dir: Path | None,
@@ -183,8 +211,12 @@ def train(
     from airpass.learning.compare import compare, compare_channels
 
     options = train_options(flags)
+    rounds_move = _moving(round_seconds, moving, seed)
+    queues = _queues(policy, target_share)
     given: dict[str, Any] = {}
     if design_files is not None:
+        if priorities is not None:
+            raise InvalidInput("--priorities cannot be combined with --design, which has its own devices")
         given = stored_designs(design_files)
         scenario = next(iter(given.values())).scenario
         if _flag("seed") is None:
@@ -203,12 +235,21 @@ def train(
     if channels is None:
         if channel_blocks is not None:
             raise InvalidInput("--channel-blocks requires --channels")
-        if move is not None and turns is None:
-            raise InvalidInput("--move requires --turns")
+        if move is not None and turns is None and policy is None:
+            raise InvalidInput("--move requires --turns or --policy")
         by_turns = None if turns is None else turns_of(turns)
-        if all_devices and turns is not None:
-            raise InvalidInput("--all-devices cannot be combined with --turns")
-        run = partial(compare, scenario, turns=by_turns, move=move or "antennas", all_devices=all_devices)
+        for flag, value in (("--turns", turns), ("--policy", policy), ("--round-seconds", round_seconds)):
+            if all_devices and value is not None:
+                raise InvalidInput(f"--all-devices cannot be combined with {flag}")
+        run = partial(
+            compare,
+            scenario,
+            turns=by_turns,
+            move=move or "antennas",
+            all_devices=all_devices,
+            moving=rounds_move,
+            policy=queues,
+        )
     else:
         _check_no_scenario()
         if turns is not None or move is not None:
@@ -222,6 +263,7 @@ def train(
             mse_threshold=scenario.radio.mse_threshold,
             weights=channels.weights,
             blocks=channel_blocks or "held",
+            policy=queues,
         )
     try:
         with training_bars(options.rounds) as bars:
@@ -238,6 +280,7 @@ def train(
                 on_round=bars.show,
                 on_end=lambda done: write_training(done, folder),
                 report=bars.report,
+                priorities=priorities,
             )
     except OtherRun as error:
         raise InvalidInput(f"{error}; use another --out, or omit --resume") from None
@@ -252,6 +295,59 @@ def train(
         sys.exit(130)
     if any(run.diverged for run in runs):
         sys.exit(1)
+
+
+def _queues(policy: str | None, share: float | None) -> "Queues | None":
+    """The policy; None if as many devices as possible are served. Flags that exclude it are refused."""
+    if policy is None:
+        if share is not None:
+            raise InvalidInput("--target-share requires --policy")
+        return None
+    others = {"design_files": "--design", "turns": "--turns", "redraw_every": "--redraw-every"}
+    for name, flag in others.items():
+        if _flag(name) is not None:
+            raise InvalidInput(f"{flag} cannot be combined with --policy, which finds a link per round")
+    from airpass.designs.queues import Queues
+
+    if share is None:
+        return Queues()
+    if checks.positive("target_share", share) > 1.0:
+        raise InvalidInput(f"--target-share = {share:g}: must be <= 1")
+    return Queues(share=share)
+
+
+def _moving(round_seconds: float | None, flags: MotionFlags, seed: int) -> "Moving | None":
+    """Devices that move during training; None if they rest. Flags that exclude it are refused."""
+    if round_seconds is None:
+        if flags.given is not None:
+            raise InvalidInput(f"{flags.given} requires --round-seconds")
+        return None
+    checks.positive("round_seconds", round_seconds)
+    others = {
+        "channels_path": "--channels",
+        "design_files": "--design",
+        "turns": "--turns",
+        "move": "--move",
+        "redraw_every": "--redraw-every",
+    }
+    for name, flag in others.items():
+        if _flag(name) is not None:
+            raise InvalidInput(f"{flag} cannot be combined with --round-seconds, in which devices move")
+    if flags.time_limit_s is not None and _flag("resume"):
+        raise InvalidInput(
+            "--time-limit-s cannot be combined with --resume: antennas would move in another way; omit one"
+        )
+    from airpass.designs.moving import Moving
+
+    every = flags.layout_every_ms
+    if every is not None:
+        checks.positive("layout_every_ms", every)
+    return Moving(
+        flags.model(seed),
+        round_seconds,
+        layout_every_s=None if every is None else 1e-3 * every,
+        **flags.antennas(),
+    )
 
 
 def report_divergence(runs: Sequence["TrainingRun"]) -> None:

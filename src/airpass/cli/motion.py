@@ -2,9 +2,11 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -34,53 +36,126 @@ if TYPE_CHECKING:
 MODELS = ("waypoints", "lines")
 
 
+@dataclass(frozen=True)
+class MotionFlags:
+    """Motion of devices and antennas as a user gave it; None where nothing was given."""
+
+    speed_m_s: float | None
+    motion: str | None
+    pause_s: float | None
+    paths: Path | None
+    layout_every_ms: float | None
+    layout_delay_ms: float | None
+    lead_ms: float | None
+    antenna_speed_m_s: float | None
+    time_limit_s: float | None
+    update: str | None
+
+    @property
+    def given(self) -> str | None:
+        """The first flag that was given."""
+        names = [item.name for item in fields(self) if getattr(self, item.name) is not None]
+        return f"--{names[0].replace('_', '-')}" if names else None
+
+    def model(self, seed: int) -> "Motion":
+        """The model of motion."""
+        from airpass.scenario import RandomWaypoint, StraightLines, read_paths
+
+        if self.paths is not None:
+            given = {"--motion": self.motion, "--speed-m-s": self.speed_m_s, "--pause-s": self.pause_s}
+            for flag, value in given.items():
+                if value is not None:
+                    raise InvalidInput(f"{flag} cannot be combined with --paths")
+            return read_paths(self.paths)
+        speed = 1.0 if self.speed_m_s is None else self.speed_m_s
+        if self.motion == "lines":
+            if self.pause_s is not None:
+                raise InvalidInput("--pause-s requires --motion waypoints")
+            return StraightLines(speed, seed)
+        return RandomWaypoint(speed, 0.0 if self.pause_s is None else self.pause_s, seed)
+
+    def antennas(self) -> dict[str, Any]:
+        """Arguments of `track` and of `Moving`, without the time between layouts."""
+        return {
+            "layout_delay_s": 1e-3 * checks.at_least("layout_delay_ms", self.layout_delay_ms or 0.0, 0.0),
+            "lead_s": 1e-3 * checks.at_least("lead_ms", self.lead_ms or 0.0, 0.0),
+            "antenna_speed_m_s": self.antenna_speed_m_s,
+            "time_limit_s": self.time_limit_s,
+            "update": self.update or "redesign",
+        }
+
+
+def motion_options(layout_every: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the options of motion; the command receives `moving`, the flags.
+
+    Parameters
+    ----------
+    layout_every
+        Default of --layout-every-ms, for its help.
+
+    Returns
+    -------
+    callable
+        A decorator.
+    """
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        @click.option("--speed-m-s", type=float, help="Speed of the devices, m/s.  [default: 1]")
+        @click.option(
+            "--motion",
+            type=click.Choice(MODELS),
+            help="Random waypoints, or straight lines with reflection at the walls.  [default: waypoints]",
+        )
+        @click.option("--pause-s", type=float, help="Rest at each waypoint, s.  [default: 0]")
+        @click.option(
+            "--paths",
+            type=click.Path(path_type=Path),
+            help="Paths of the devices instead: CSV with time_s, device, x_m, y_m and, if heights change, "
+            "z_m.",
+        )
+        @click.option(
+            "--layout-every-ms",
+            type=float,
+            help=f"Time between new layouts, ms.  [default: {layout_every}]",
+        )
+        @click.option(
+            "--layout-delay-ms",
+            type=float,
+            help="Time until antennas are told new positions, ms.  [default: 0]",
+        )
+        @click.option(
+            "--lead-ms",
+            type=float,
+            help="Find new positions for where devices will be after this time, extrapolated from two "
+            "steps, ms.  [default: 0]",
+        )
+        @click.option(
+            "--antenna-speed-m-s", type=float, help="Largest speed of an antenna, m/s.  [default: no limit]"
+        )
+        @click.option("--time-limit-s", type=float, help="Time limit of every redesign.")
+        @click.option(
+            "--update",
+            type=click.Choice(["redesign", "follow"]),
+            help="Antennas may go anywhere (redesign), or make small moves only (follow).  "
+            "[default: redesign]",
+        )
+        @wraps(command)
+        def with_motion(**given: Any) -> None:
+            own = {item.name: given.pop(item.name) for item in fields(MotionFlags)}
+            command(moving=MotionFlags(**own), **given)
+
+        return with_motion
+
+    return add
+
+
 @cli.command()
 @scenario_options
-@click.option("--speed-m-s", type=float, help="Speed of the devices, m/s.  [default: 1]")
 @click.option("--seconds", type=float, help="Duration, s.  [default: 1, or the end of --paths]")
-@click.option(
-    "--motion",
-    type=click.Choice(MODELS),
-    help="Random waypoints, or straight lines with reflection at the walls.  [default: waypoints]",
-)
-@click.option("--pause-s", type=float, help="Rest at each waypoint, s.  [default: 0]")
-@click.option(
-    "--paths",
-    "paths_path",
-    type=click.Path(path_type=Path),
-    help="Paths of the devices instead: CSV with time_s, device, x_m, y_m and, if heights change, z_m.",
-)
 @click.option(
     "--beam-every-ms", type=float, default=10.0, show_default=True, help="Time between new beams, ms."
 )
-@click.option(
-    "--layout-every-ms", type=float, default=100.0, show_default=True, help="Time between new layouts, ms."
-)
-@click.option(
-    "--layout-delay-ms",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Time until antennas are told new positions, ms.",
-)
-@click.option(
-    "--lead-ms",
-    type=float,
-    default=0.0,
-    show_default=True,
-    help="Find new positions for where devices will be after this time, extrapolated from two steps, ms.",
-)
-@click.option(
-    "--antenna-speed-m-s", type=float, help="Largest speed of an antenna, m/s.  [default: no limit]"
-)
-@click.option("--time-limit-s", type=float, help="Time limit of every redesign.")
-@click.option(
-    "--update",
-    type=click.Choice(["redesign", "follow"]),
-    default="redesign",
-    show_default=True,
-    help="Antennas may go anywhere (redesign), or make small moves only (follow).",
-)
+@motion_options("100")
 @click.option(
     "--method", help="Design method: a name from `airpass methods`, or file.py:Name.  [default: airpass-plus]"
 )
@@ -102,18 +177,9 @@ MODELS = ("waypoints", "lines")
 def track(
     scenario: "Scenario",
     seed: int,
-    speed_m_s: float | None,
     seconds: float | None,
-    motion: str | None,
-    pause_s: float | None,
-    paths_path: Path | None,
     beam_every_ms: float,
-    layout_every_ms: float,
-    layout_delay_ms: float,
-    lead_ms: float,
-    antenna_speed_m_s: float | None,
-    time_limit_s: float | None,
-    update: str,
+    moving: MotionFlags,
     method: str | None,
     changes: Sequence[str],
     json_path: str | None,
@@ -128,10 +194,9 @@ def track(
 
         checked_animation(animation_path)
     checks.positive("beam_every_ms", beam_every_ms)
+    layout_every_ms = 100.0 if moving.layout_every_ms is None else moving.layout_every_ms
     checks.at_least("layout_every_ms", layout_every_ms, beam_every_ms)
-    checks.at_least("layout_delay_ms", layout_delay_ms, 0.0)
-    checks.at_least("lead_ms", lead_ms, 0.0)
-    model = _motion(motion, speed_m_s, pause_s, paths_path, seed)
+    model, antennas = moving.model(seed), moving.antennas()
     from airpass.designs.track import track as run
     from airpass.scenario import Paths
 
@@ -144,15 +209,11 @@ def track(
             seconds=seconds,
             beam_every_s=1e-3 * beam_every_ms,
             layout_every_s=1e-3 * layout_every_ms,
-            layout_delay_s=1e-3 * layout_delay_ms,
-            lead_s=1e-3 * lead_ms,
-            antenna_speed_m_s=antenna_speed_m_s,
-            time_limit_s=time_limit_s,
             method=method,
             options=nested(changes, "option"),
-            update=update,
             seed=seed,
             report=report,
+            **antennas,
         )
         if animation_path is not None:
             from airpass.figures.motion import save_animation
@@ -168,26 +229,6 @@ def track(
         _write_page(result, page_path, animation_path)
     if json_path != "-":
         print_track(result)
-
-
-def _motion(
-    model: str | None, speed_m_s: float | None, pause_s: float | None, paths: Path | None, seed: int
-) -> "Motion":
-    """The model of motion that the flags describe."""
-    from airpass.scenario import RandomWaypoint, StraightLines, read_paths
-
-    if paths is not None:
-        given = {"--motion": model, "--speed-m-s": speed_m_s, "--pause-s": pause_s}
-        for flag, value in given.items():
-            if value is not None:
-                raise InvalidInput(f"{flag} cannot be combined with --paths")
-        return read_paths(paths)
-    speed = 1.0 if speed_m_s is None else speed_m_s
-    if model == "lines":
-        if pause_s is not None:
-            raise InvalidInput("--pause-s requires --motion waypoints")
-        return StraightLines(speed, seed)
-    return RandomWaypoint(speed, 0.0 if pause_s is None else pause_s, seed)
 
 
 def _write_page(result: "Track", path: Path, animation: Path | None) -> None:

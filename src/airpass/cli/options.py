@@ -36,6 +36,70 @@ option_option = click.option(
 )
 
 
+def priorities_options(*words: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add --priorities; the command receives `priorities`: a word, an array, or None.
+
+    Parameters
+    ----------
+    words
+        Words that the command understands besides files.
+
+    Returns
+    -------
+    callable
+        A decorator.
+    """
+    texts = {
+        "samples": "samples: by their number of samples",
+        "classes": "classes: by their classes, rare ones count more",
+    }
+    listed = "".join(f"{texts[word]}; " for word in words)
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        @click.option(
+            "--priorities",
+            metavar="|".join([*words, "FILE"]),
+            help=f"Priorities v_k of the devices, whose sum is maximised. {listed}"
+            "FILE: one number per device (.npy, .npz or .mat).  [default: 1 each]",
+        )
+        @click.option("--priorities-variable", help="Name of the priorities in a file with several arrays.")
+        @wraps(command)
+        def with_priorities(priorities: str | None, priorities_variable: str | None, **others: Any) -> None:
+            if priorities is None or priorities in texts:
+                if priorities_variable is not None:
+                    raise InvalidInput("--priorities-variable requires a file in --priorities")
+                if priorities is not None and priorities not in words:
+                    raise InvalidInput(
+                        f"--priorities {priorities}: is not known without data; give a file, or use "
+                        "airpass train"
+                    )
+                command(priorities=priorities, **others)
+                return
+            from airpass.core.arrays import read_array
+
+            values = read_array(Path(priorities), priorities_variable, "--priorities-variable")
+            if values.ndim == 2 and 1 in values.shape:  # vectors of MATLAB
+                values = values.reshape(-1)
+            command(priorities=values, **others)
+
+        return with_priorities
+
+    return add
+
+
+def with_sample_priorities(scenario: "Scenario", priorities: Any) -> "Scenario":
+    """The scenario with the priorities of a flag, if it was given; "samples" are those of the scenario."""
+    if priorities is None:
+        return scenario
+    if isinstance(priorities, str):
+        from airpass.scenario.devices import sample_priorities
+
+        return scenario.with_priorities(sample_priorities(scenario.devices.samples))
+    from airpass.selection.api import checked_priorities
+
+    return scenario.with_priorities(checked_priorities(priorities, scenario.devices.count))
+
+
 def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that describe a scenario; the command receives `scenario` and `seed`."""
 

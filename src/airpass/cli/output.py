@@ -139,7 +139,7 @@ def print_design(
         f"[bold]{design.method.name}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
         f"each, K={design.scenario.devices.count} devices, {radio.snr_db:g} dB"
     )
-    bounds = []
+    bounds = [_value(design)] if design.scenario.devices.has_priorities else []
     if certificate is not None:
         kind = "array" if design.layout is None else "layout"
         bounds.append(f"at most {certificate.at_most} by any beam on this {kind}")
@@ -289,9 +289,11 @@ def print_selection(selection: "Selection", certificate: "Certificate | None", e
     screen = console()
     chains, count = selection.channels.shape
     screen.print(f"[bold]{selection.method.name}[/]  {chains} receive chains, {count} devices")
-    _print_summary(
-        screen, selection, [] if certificate is None else [f"at most {certificate.at_most} by any beam"]
-    )
+    bounds = [] if selection.priorities is None else [_value(selection)]
+    if certificate is not None:
+        of_value = "" if selection.priorities is None else "value "
+        bounds.append(f"{of_value}at most {certificate.at_most:.4g} by any beam")
+    _print_summary(screen, selection, bounds)
     _print_devices(screen, selection, [], every)
 
 
@@ -317,7 +319,9 @@ def print_draws(
     )
     screen.print(f"selected {mean(counts):.1f} of {devices} on average, {min(counts)} to {max(counts)}\n")
     table = Table(box=None, header_style="bold", pad_edge=False)
-    more = [*(["at most"] if bounds else []), *(["set"] if verdicts else [])]
+    valued = first.priorities is not None
+    limit = ["value at most" if valued else "at most"] if bounds else []
+    more = [*(["value"] if valued else []), *limit, *(["set"] if verdicts else [])]
     for name in ("draw", "selected", *more, "weakest score", "MSE", "SDR", "seconds"):
         table.add_column(name, justify="right")
     for t, selection in enumerate(selections if every else selections[:MOST_ROWS]):
@@ -325,7 +329,8 @@ def print_draws(
         table.add_row(
             str(t),
             str(counts[t]),
-            *([str(bounds[t])] if bounds else []),
+            *([f"{selection.value:.4g}"] if valued else []),
+            *([f"{bounds[t]:.4g}"] if bounds else []),
             *([verdicts[t]] if verdicts else []),
             f"{selection.weakest_score:.4g}" if counts[t] else "-",
             f"{selection.mse:.4g}" if known else "-",
@@ -335,6 +340,11 @@ def print_draws(
     screen.print(table)
     if len(selections) > MOST_ROWS and not every:
         screen.print(f"... and {len(selections) - MOST_ROWS} more rows; use --all or --json")
+
+
+def _value(found: "Design | Selection") -> str:
+    """Sum of the selected devices' priorities."""
+    return f"value {found.value:.4g}"
 
 
 def _print_summary(screen: Any, selection: "Design | Selection", bounds: Sequence[str]) -> None:

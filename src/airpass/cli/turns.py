@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,9 @@ from airpass.cli.options import (
     json_option,
     nested,
     option_option,
+    priorities_options,
     scenario_options,
+    with_sample_priorities,
 )
 from airpass.cli.output import (
     console,
@@ -73,6 +75,7 @@ def turns_of(text: str) -> int | str:
     "[default: airpass-plus with effort fast]",
 )
 @option_option
+@priorities_options("samples")
 @json_option
 @figure_option
 def schedule(
@@ -82,6 +85,7 @@ def schedule(
     move: str | None,
     method: str | None,
     changes: Sequence[str],
+    priorities: Any,
     json_path: str | None,
     figure_path: Path | None,
 ) -> None:
@@ -95,6 +99,7 @@ def schedule(
 
     options = nested(changes, "option")
     chosen = None if method is None and not options else design_method(method, options=options)
+    scenario = with_sample_priorities(scenario, priorities)
     run_schedule(scenario, turns, move, chosen, seed, json_path, figure_path)
 
 

@@ -18,8 +18,8 @@ at every layout step; the better one counts.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,7 @@ from airpass import aircomp
 from airpass.aircomp import Link
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
+from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report, discard, with_options
 from airpass.core.results import Result
 from airpass.core.threads import one_blas_thread
@@ -37,10 +38,10 @@ from airpass.designs.base import DesignMethod
 from airpass.designs.follow import follow, towards
 from airpass.designs.plus import AirpassPlus
 from airpass.kernels.clock import now
-from airpass.optim.ranking import rank
+from airpass.optim.ranking import rank, value_rank
 from airpass.scenario import Motion, Scenario
 from airpass.scenario.motion import displaced
-from airpass.selection.hrmc_plus import regrow
+from airpass.selection.hrmc_plus import HrmcPlus, regrow
 
 UPDATES = ("redesign", "follow")
 ROUNDING = 1e-9  # relative tolerance when times are compared
@@ -150,11 +151,7 @@ class Track(Result):
         """
         scenario = self.scenario_at(step)
         layout = None if self.layouts_m is None else self.layouts_m[step]
-        channels = _channels(scenario, layout, self.array_m)
-        radio = scenario.radio
-        return Link(
-            channels, scenario.weights, self.beams[step], scenario.budget, radio.power, radio.mse_threshold
-        )
+        return _link(scenario, _channels(scenario, layout, self.array_m), self.beams[step])
 
     def links(self, round_s: float | None = None) -> list[Link]:
         """Links for `airpass.train`, one per communication round.
@@ -272,7 +269,7 @@ def track(
     times = [beam_every_s * step for step in range(steps + 1)]
     places = motion.paths(scenario, seconds).positions(times)
     report = discard if report is None else report
-    receiver = _Receiver(
+    receiver = Receiver(
         scenario=scenario,
         method=chosen,
         update=update,
@@ -288,7 +285,8 @@ def track(
     layouts: list[Real] = []
     beams, selected = [], []
     with one_blas_thread():
-        for row in receiver.run(places):
+        for there in places:
+            row = receiver.advance(there)
             rows.append(row)
             if receiver.layout is not None:
                 layouts.append(receiver.layout)
@@ -324,9 +322,17 @@ def _channels(scenario: Scenario, layout: Real | None, array: Real | None) -> Co
     return scenario.array_at(array).channels()
 
 
+def _link(scenario: Scenario, channels: Complex, beam: Complex) -> Link:
+    radio = scenario.radio
+    return Link(channels, scenario.weights, beam, scenario.budget, radio.power, radio.mse_threshold)
+
+
 @dataclass(eq=False)
-class _Receiver:
-    """The state of a receiver over time."""
+class Receiver:
+    """The state of a receiver over time.
+
+    Between two steps, `scenario` may be replaced by one with other priorities.
+    """
 
     scenario: Scenario
     method: DesignMethod
@@ -338,11 +344,36 @@ class _Receiver:
     speed_m_s: float | None
     time_limit_s: float | None
     seed: int
+    anew: bool = False  # also search beams and layouts from the start, as priorities change
+    step: int = field(default=-1, init=False)
+    places: Real = field(init=False)  # of the devices
+    array: Real | None = field(default=None, init=False)
 
-    def run(self, places: Real) -> Iterator[TrackRow]:
-        """Go through all steps."""
+    def advance(self, places: Real) -> TrackRow:
+        """One step in time.
+
+        Parameters
+        ----------
+        places
+            Where devices are now, shape (K, 2) or (K, 3).
+
+        Returns
+        -------
+        TrackRow
+            What changed. Layout, beam and selected devices are attributes.
+        """
+        self.step += 1
+        moved: Real = places - self.places if self.step else np.zeros_like(places)
+        self.places = places
+        here = displaced(self.scenario, places)
+        row = self._continue(here, moved) if self.step else self._begin(here)
+        self.link = _link(here, self.channels, self.beam)
+        return row
+
+    def _begin(self, scenario: Scenario) -> TrackRow:
+        """The first step: a design."""
         began = now()
-        first = design(displaced(self.scenario, places[0]), self.method, seed=self.seed)
+        first = design(scenario, self.method, seed=self.seed)
         if first.layout is None and first.array is None:
             raise InvalidInput(f"method {self.method.name}: has neither a layout nor an array")
         if first.layout is None and self.update == "follow":
@@ -350,25 +381,23 @@ class _Receiver:
         self.array = first.array
         self.layout = first.layout
         self.beam = first.beam
+        self.channels = first.channels
         self.devices = first.selected
         self.target = self.latest = _Target(0.0, 0.0, first.layout, first.beam, first.selected)
         self.pending: deque[_Target] = deque()
         spent = now() - began
-        yield TrackRow(0.0, first.selected_count, first.weakest_score, 0.0, spent, 0.0, 0.0, 0.0)
-        for step in range(1, len(places)):
-            yield self.advance(step, places[step], places[step] - places[step - 1])
+        return TrackRow(0.0, first.selected_count, first.weakest_score, 0.0, spent, 0.0, 0.0, 0.0)
 
-    def advance(self, step: int, places: Real, moved: Real) -> TrackRow:
-        """One step in time: places of the devices, and their moves since the last step."""
-        time = step * self.step_s
-        scenario = displaced(self.scenario, places)
+    def _continue(self, scenario: Scenario, moved: Real) -> TrackRow:
+        """A later step: the scenario now, and the moves of the devices since the last step."""
+        time = self.step * self.step_s
         before = self.layout
         if self.speed_m_s is not None and self.layout is not None and self.target.layout is not None:
             self.layout = towards(self.layout, self.target.layout, self.speed_m_s * self.step_s)
         layout_seconds = float("nan")
-        if step % self.every == 0:
+        if self.step % self.every == 0:
             began = now()
-            ahead = places + self.lead_s / self.step_s * moved
+            ahead = self.places + self.lead_s / self.step_s * moved
             self.latest = self.updated(displaced(self.scenario, ahead), time)
             self.pending.append(self.latest)
             layout_seconds = now() - began
@@ -377,10 +406,14 @@ class _Receiver:
         if self.speed_m_s is None:
             self.layout = self.target.layout
         began = now()
-        channels = _channels(scenario, self.layout, self.array)
-        effective = aircomp.effective_channels(channels, scenario.weights, scenario.budget)
-        beams = (regrow(effective, self.beam), regrow(effective, self.target.beam))
-        self.beam = max(beams, key=lambda one: rank(aircomp.scores(one, effective)))
+        self.channels = _channels(scenario, self.layout, self.array)
+        effective = aircomp.effective_channels(self.channels, scenario.weights, scenario.budget)
+        values = scenario.priorities
+        beams = [regrow(effective, self.beam, values), regrow(effective, self.target.beam, values)]
+        if self.anew:
+            rng = stream(self.seed, Purpose.SELECTION, self.step)
+            beams.append(HrmcPlus().find(effective, values, rng, discard).beam)
+        self.beam = max(beams, key=lambda one: value_rank(aircomp.scores(one, effective), values))
         scores = aircomp.scores(self.beam, effective)
         self.devices = scores >= 1.0
         count, weakest = rank(scores)
@@ -413,18 +446,34 @@ class _Receiver:
             start_with["start_layout"] = last.layout
             if self.method.uses_start_beam:
                 start_with["start_beam"] = beam
-        found = design(scenario, self.warm, seed=self.seed, **start_with)
+        method = quick(self.method, self.time_limit_s)
+        found = design(scenario, method, seed=self.seed, **start_with)
+        if self.anew and start_with:
+            fresh = design(scenario, method, seed=self.seed)
+            found = max(found, fresh, key=lambda one: value_rank(one.scores, scenario.priorities))
         return _Target(found_s, due, found.layout, found.beam, found.selected)
 
-    @property
-    def warm(self) -> DesignMethod:
-        """The method of redesigns."""
-        method = self.method
-        if isinstance(method, AirpassPlus):
-            method = replace(method, starts=1, kicks=0, polish=False)
-        limit = {} if self.time_limit_s is None else {"time_limit_s": self.time_limit_s}
-        changed: DesignMethod = with_options(method, limit)
-        return changed
+
+def quick(method: DesignMethod, time_limit_s: float | None = None) -> DesignMethod:
+    """The method of redesigns.
+
+    Parameters
+    ----------
+    method
+        The method of the first design.
+    time_limit_s
+        Time limit of a redesign; None if there is none.
+
+    Returns
+    -------
+    DesignMethod
+        The same method; `airpass-plus` without kicks and polish.
+    """
+    if isinstance(method, AirpassPlus):
+        method = replace(method, starts=1, kicks=0, polish=False)
+    limit = {} if time_limit_s is None else {"time_limit_s": time_limit_s}
+    changed: DesignMethod = with_options(method, limit)
+    return changed
 
 
 def _largest(one: Real | None, other: Real | None) -> float:

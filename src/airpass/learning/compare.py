@@ -16,6 +16,9 @@ from airpass.core.registry import Report, discard
 from airpass.designs.api import design
 from airpass.designs.base import DesignMethod
 from airpass.designs.book import Book
+from airpass.designs.moving import Moving
+from airpass.designs.queues import Queues
+from airpass.designs.round_links import RoundLinks
 from airpass.designs.together import design_for_all
 from airpass.designs.turns import schedule
 from airpass.learning import FEDAVG
@@ -23,6 +26,7 @@ from airpass.learning.data import Data
 from airpass.learning.data.partition import FederatedData, Split
 from airpass.learning.history import Runs, TrainingRun
 from airpass.learning.options import DATASET, TrainOptions
+from airpass.learning.priorities import data_priorities
 from airpass.learning.rounds import scheme_name
 from airpass.learning.training import check_model, federated, prepare, train
 from airpass.scenario import Scenario
@@ -57,6 +61,9 @@ def compare(
     turns: int | str | None = None,
     move: str = "antennas",
     all_devices: bool = False,
+    moving: Moving | None = None,
+    policy: Queues | None = None,
+    priorities: Any = None,
 ) -> Runs:
     """Design and train several schemes.
 
@@ -86,8 +93,17 @@ def compare(
         As for `train`.
     turns, move
         As for `schedule`: design methods find a book, whose designs are used by turns. None: one design.
+        `move` is also that of `policy`.
     all_devices
         Whether design methods serve all devices with the smallest error, as `design_for_all` does.
+    moving
+        Rounds take time while devices move: design methods track the devices. None: devices rest.
+    policy
+        Which devices a round serves, such as `Queues()`: those with the largest debts. None: as many as
+        possible.
+    priorities
+        "samples" or "classes": priorities that follow from the data of the devices
+        (`airpass.learning.priorities`); or v_k >= 0, one number per device. None: those of the scenario.
 
     Returns
     -------
@@ -96,8 +112,9 @@ def compare(
         diverges, the others follow.
     """
     options = options or TrainOptions()
-    if all_devices and turns is not None:
-        raise InvalidInput("all_devices cannot be combined with turns")
+    for name, given in (("turns", turns), ("moving", moving), ("policy", policy)):
+        if all_devices and given is not None:
+            raise InvalidInput(f"all_devices cannot be combined with {name}")
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
     if isinstance(schemes, Mapping):
         chosen = {name: _resolved(scheme) for name, scheme in schemes.items()}
@@ -105,19 +122,32 @@ def compare(
         chosen = {_name(scheme): scheme for scheme in map(_resolved, schemes)}
     if len(chosen) != len(schemes):
         raise InvalidInput("scheme: a scheme is named twice")
+    if moving is not None:
+        _check_moving(moving, chosen, resume)
+    if moving is not None or policy is not None:
+        _check_changing("policy" if moving is None else "moving", chosen, options, turns)
     if isinstance(dataset, FederatedData):
         if split is not None:
             raise InvalidInput("split: the data are split already; give it to prepare")
         weighted, data = scenario.with_samples(dataset.counts), dataset
     else:
         weighted, data = prepare(scenario, dataset, options, seed, data_dir, split=split, report=report)
+    if priorities is not None:
+        for name, scheme in chosen.items():
+            if isinstance(scheme, Link | Book):
+                raise InvalidInput(f"priorities: cannot be combined with scheme {name}, which is ready")
+        weighted = weighted.with_priorities(data_priorities(priorities, data))
     check_model(data, options, seed)  # before the designs, which may take long
 
-    def link(scheme: DesignMethod | Link | Book | None) -> Link | Book | None:
+    def link(scheme: DesignMethod | Link | Book | None) -> Link | Book | RoundLinks | None:
         if not isinstance(scheme, DesignMethod):
             return scheme
         if all_devices:
             return design_for_all(weighted, scheme, seed=seed)
+        if policy is not None:
+            return policy.links(weighted, options.rounds, scheme, move=move, moving=moving, seed=seed)
+        if moving is not None:
+            return moving.links(weighted, options.rounds, scheme, seed=seed)
         if turns is None:
             return design(weighted, scheme, seed=seed)
         return schedule(weighted, turns, move, scheme, seed=seed)
@@ -151,6 +181,8 @@ def compare_channels(
     mse_threshold: float,
     weights: Any = None,
     blocks: str = "held",
+    policy: Queues | None = None,
+    priorities: Any = None,
     workers: int | None = None,
     data_dir: Path | None = None,
     folder: Path | None = None,
@@ -178,6 +210,8 @@ def compare_channels(
     blocks
         "held": the first draw in all rounds. "per-round": draw (r - 1) mod T in round r = 1, 2, ..., with a
         selection for each.
+    policy, priorities
+        As for `compare`.
     dataset, options, seed, workers, data_dir, folder, resume, split, report, progress
         As for `compare`.
     on_start, on_round, on_end
@@ -210,11 +244,31 @@ def compare_channels(
     if phi is None:
         counts = np.asarray(data.counts, dtype=np.float64)
         phi = counts / counts.sum()
+    values = None if priorities is None else data_priorities(priorities, data)
 
-    def link(method: SelectionMethod | None) -> Draws | None:
+    def link(method: SelectionMethod | None) -> Draws | RoundLinks | None:
         if method is None:
             return None
-        return select_draws(stack, phi, method=method, snr_db=snr_db, mse_threshold=mse_threshold, seed=seed)
+        if policy is not None:
+            return policy.draws(
+                stack,
+                options.rounds,
+                phi,
+                method=method,
+                snr_db=snr_db,
+                mse_threshold=mse_threshold,
+                seed=seed,
+                priorities=values,
+            )
+        return select_draws(
+            stack,
+            phi,
+            method=method,
+            snr_db=snr_db,
+            mse_threshold=mse_threshold,
+            seed=seed,
+            priorities=values,
+        )
 
     return _train_each(
         {name: partial(link, method) for name, method in chosen.items()},
@@ -235,7 +289,7 @@ def compare_channels(
 
 
 def _train_each(
-    schemes: Mapping[str, Callable[[], Link | Draws | Book | None]],
+    schemes: Mapping[str, Callable[[], Link | Draws | Book | RoundLinks | None]],
     data: FederatedData,
     arguments: Mapping[str, Any],
     folder: Path | None,
@@ -264,6 +318,38 @@ def _train_each(
         if not run.finished and not run.diverged:
             break
     return runs
+
+
+def _check_changing(
+    argument: str,
+    schemes: Mapping[str, DesignMethod | Link | Book | None],
+    options: TrainOptions,
+    turns: int | str | None,
+) -> None:
+    """Refuse what cannot be combined with links that are found round by round."""
+    if turns is not None:
+        raise InvalidInput(f"turns: cannot be combined with {argument}: a book is made before training")
+    if options.redraw_every is not None:
+        raise InvalidInput(f"redraw_every: cannot be combined with {argument}")
+    for name, scheme in schemes.items():
+        if isinstance(scheme, Link | Book):
+            raise InvalidInput(
+                f"scheme {name}: is ready, but {argument} needs a link per round; give a design method"
+            )
+
+
+def _check_moving(
+    moving: Moving, schemes: Mapping[str, DesignMethod | Link | Book | None], resume: bool
+) -> None:
+    """Refuse a time limit that no scheme uses, or after which a run cannot be resumed."""
+    if moving.time_limit_s is not None:
+        if resume:
+            raise InvalidInput(
+                "time_limit_s: a run with a time limit cannot be resumed, as its links would differ; omit it"
+            )
+        methods = [scheme for scheme in schemes.values() if scheme is not None]
+        if methods and not any(hasattr(method, "time_limit_s") for method in methods):
+            raise InvalidInput("time_limit_s: no scheme has such an option; airpass-plus has")
 
 
 def _resolved(scheme: Scheme | None) -> DesignMethod | Link | Book | None:

@@ -8,6 +8,7 @@ from typing import Any
 from airpass.aircomp import Link
 from airpass.core.registry import result_options
 from airpass.core.types import Single
+from airpass.designs.round_links import RoundLinks
 from airpass.learning import models
 from airpass.selection.api import Draws
 
@@ -26,11 +27,14 @@ def blocks_digest(links: Sequence[Link]) -> str:
     """Fingerprint of the links of consecutive rounds; "" for none. Draws need not all be selected for it."""
     if not links:
         return ""
+    if isinstance(links, RoundLinks):  # a run may be made longer: the number of rounds does not count
+        return digest({"first": link_digest(links[0]), "config": links.config})
     if len(links) == 1:
         return link_digest(links[0])
     if isinstance(links, Draws):
         drawn = hashlib.sha256(links.channels.tobytes()).hexdigest()
-        return digest({"first": link_digest(links[0]), "channels": [len(links), drawn]})
+        priorities = {} if links.priorities is None else {"priorities": links.priorities.tolist()}
+        return digest({"first": link_digest(links[0]), "channels": [len(links), drawn], **priorities})
     return digest({"links": [link_digest(link) for link in links]})
 
 

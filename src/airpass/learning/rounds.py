@@ -17,6 +17,7 @@ from airpass.core.types import Real
 from airpass.core.version import __version__
 from airpass.designs.api import Design, design
 from airpass.designs.book import Book, TurnLink
+from airpass.designs.round_links import RoundLinks
 from airpass.kernels.clock import now
 from airpass.learning import FEDAVG, losses, models
 from airpass.learning.aggregation import over_the_air, weighted_mean
@@ -177,6 +178,8 @@ class Rounds:
         }
         if isinstance(self.link, TurnLink):
             self.config["turns"] = len(links)
+        if isinstance(links, RoundLinks):
+            self.config |= links.config
         if ideal is not None:
             self.config["weights_sha256"] = digest({"weights": ideal.tolist()})
 

@@ -18,6 +18,7 @@ from airpass.core.registry import Report, discard
 from airpass.core.threads import processors
 from airpass.designs.api import Design
 from airpass.designs.book import Book
+from airpass.designs.round_links import RoundLinks
 from airpass.learning import losses
 from airpass.learning.client import (
     computing_device,
@@ -122,10 +123,10 @@ def train(
     ----------
     link
         A design, a selection or any other link whose noise power is known. A sequence of T links, such as
-        that of `select_draws`: the channels change from round to round, and round r = 1, 2, ... uses link
-        (r - 1) mod T. A book of `schedule`: the same with its designs, and with weights that make the average
-        over a cycle unbiased. None: ideal FedAvg with the weights of `scenario`, or with `weights`.
-        `prepare` gives a scenario whose weights match the data.
+        that of `select_draws` or `Moving.links`: the channels change from round to round, and round r = 1, 2,
+        ... uses link (r - 1) mod T. A book of `schedule`: the same with its designs, and with weights that
+        make the average over a cycle unbiased. None: ideal FedAvg with the weights of `scenario`, or with
+        `weights`. `prepare` gives a scenario whose weights match the data.
     dataset
         As for `prepare`, or the data from `prepare`.
     rounds
@@ -234,13 +235,14 @@ def _blocks(link: Link | Book | Sequence[Link] | None) -> Sequence[Link]:
     if isinstance(link, Book):
         return link.links
     links = [link] if isinstance(link, Link) else link
-    if not isinstance(links, Draws):  # all draws are alike, and each is selected when it is used
+    computed = isinstance(links, Draws | RoundLinks)  # all are alike, and each is computed when it is used
+    if not computed:
         links = tuple(links)
         if not links or not all(isinstance(item, Link) for item in links):
             raise InvalidInput("link: must be a link, a sequence of links, or None for ideal FedAvg")
         if len({item.weights.size for item in links}) > 1:
             raise InvalidInput("link: all links of a sequence must have the same number of devices")
-    for item in links[:1] if isinstance(links, Draws) else links:
+    for item in links[:1] if computed else links:
         if item.noise_power is None:
             raise InvalidInput("link: the noise power is not known; give mse_threshold")
     return links

@@ -130,6 +130,23 @@ class Devices:
         return bool((self.priority != 1.0).any())
 
 
+def sample_priorities(samples: Real) -> Real:
+    """Priorities proportional to sample counts |D_k|, scaled to a mean of one.
+
+    Parameters
+    ----------
+    samples
+        |D_k|, shape (K,).
+
+    Returns
+    -------
+    Real
+        v_k, shape (K,).
+    """
+    priorities: Real = samples / samples.mean()
+    return priorities
+
+
 def _check_priorities(values: Real, label: str) -> None:
     """Refuse priorities that are negative, or all zero."""
     bad = np.flatnonzero(values < 0)

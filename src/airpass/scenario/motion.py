@@ -221,7 +221,8 @@ class StraightLines(Motion):
             angle = stream(self.seed, Purpose.MOTION, k).uniform(0.0, 2.0 * np.pi)
             velocity = self.speed_m_s * np.array([np.cos(angle), np.sin(angle)])
             hits = [_hits(room[axis], start[axis], velocity[axis], seconds) for axis in (0, 1)]
-            times = np.unique(np.concatenate([[0.0, seconds], *hits]))
+            times = np.unique(np.concatenate([[0.0], *hits]))
+            times = times[: np.searchsorted(times, seconds) + 1]  # up to the first that is not before the end
             unfolded = start + velocity * times[:, None]
             points = np.column_stack([_folded(room[axis], unfolded[:, axis]) for axis in (0, 1)])
             points[0] = start
@@ -231,15 +232,16 @@ class StraightLines(Motion):
 
 
 def _hits(walls_at: Real, start: float, velocity: float, seconds: float) -> Real:
-    """Times at which a coordinate reaches a wall, until `seconds`."""
+    """Times at which a coordinate reaches a wall, until the first that is not before `seconds`."""
     low, high = walls_at
     width = high - low
     if width == 0.0 or velocity == 0.0:
         return np.empty(0)
     ends = sorted(((start - low) / width, (start + velocity * seconds - low) / width))
-    walls = low + width * np.arange(np.ceil(ends[0]), np.floor(ends[1]) + 1.0)
-    times: Real = (walls - start) / velocity
-    return times[(times > 0.0) & (times < seconds)]
+    walls = low + width * np.arange(np.ceil(ends[0]) - 1.0, np.floor(ends[1]) + 2.0)
+    times: Real = np.sort((walls - start) / velocity)
+    times = times[times > 0.0]
+    return times[: np.searchsorted(times, seconds) + 1]
 
 
 def _folded(walls_at: Real, unfolded: Real) -> Real:
