@@ -11,7 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from airpass import InvalidInput, Moving, Queues, RandomWaypoint, Scenario, aircomp, design, select, train
+from airpass import (
+    InvalidInput,
+    Moving,
+    Queues,
+    RandomWaypoint,
+    Scenario,
+    aircomp,
+    design,
+    load,
+    select,
+    train,
+)
 from airpass.core.types import Complex, Mask
 from airpass.designs.distributed import DistributedMn
 from airpass.designs.plus import AirpassPlus
@@ -251,6 +262,10 @@ class TestTraining:
             short = replace(OPTIONS, rounds=2)
             train(links(2), data, options=short, workers=1, **common)
             rest = train(links(4), data, options=OPTIONS, workers=1, resume=True, **common)
+            rest.save(tmp_path / "run.json")
+            stored = load(tmp_path / "run.json")[0].link
+            assert stored.selected.tolist() == links(4)[3].selected.tolist()
+            np.testing.assert_array_equal(stored.weights, scenario.weights)
             np.testing.assert_array_equal(whole.state, rest.state)
             assert rest.config["policy"]["share"] == 0.2
             with pytest.raises(InvalidInput, match="policy"):

@@ -78,19 +78,19 @@ class QueueLink(RoundLink):
 
     Parameters
     ----------
-    senders
-        Devices of the selection that was made with the plain weights, shape (K,).
+    plain
+        The link with the weights phi_k, whose selected devices send.
     mean_divisor
         What the received sum is divided by.
     """
 
-    senders: Mask
+    plain: Link
     mean_divisor: float
 
     @cached_property
     def selected(self) -> Mask:
-        """The senders, although smaller weights might let others send as well."""
-        return self.senders
+        """The devices of the plain link, although smaller weights might let others send as well."""
+        return self.plain.selected
 
     @property
     def divisor(self) -> float:
@@ -182,7 +182,7 @@ class Debts:
             power=link.power,
             mse_threshold=link.mse_threshold,
             method=method,
-            senders=senders,
+            plain=link,
             mean_divisor=float(plain[self.served].sum()) / most if self.served.any() else 1.0,
         )
 
@@ -409,7 +409,8 @@ class _ArraySearch(_Search):
     seed: int
 
     def links(self, values: Real, best: Link, number: int) -> list[Link]:
-        return [design(self.scenario.with_priorities(values), self.method, seed=self.seed)]
+        found = design(self.scenario.with_priorities(values), self.method, seed=self.seed)
+        return [replace(found, scenario=self.scenario)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -442,7 +443,6 @@ class _LayoutSearch(_Search):
         given: dict[str, Any] = {"start_layout": getattr(best, "layout", None)}
         if method.uses_start_beam:
             given["start_beam"] = best.beam
-        return [
-            design(wanted, method, seed=self.seed),
-            design(wanted, method, seed=self.seed, **given),
-        ]
+        fresh = design(wanted, method, seed=self.seed)
+        continued = design(wanted, method, seed=self.seed, **given)
+        return [replace(one, scenario=self.scenario) for one in (fresh, continued)]

@@ -17,6 +17,7 @@ from airpass.core.types import Real
 from airpass.core.version import __version__
 from airpass.designs.api import Design, design
 from airpass.designs.book import Book, TurnLink
+from airpass.designs.queues import QueueLink
 from airpass.designs.round_links import RoundLinks
 from airpass.kernels.clock import now
 from airpass.learning import FEDAVG, losses, models
@@ -107,6 +108,13 @@ def check_fit(model: nn.Module, data: FederatedData, options: TrainOptions) -> N
         inputs(data.dataset.x_train[few], data.dataset, here)[:],
         targets(data.dataset.y_train[few], data.dataset.task, here),
     )
+
+
+def _as_designed(link: Link | None) -> Link | None:
+    """The link with the weights that it was designed for."""
+    if isinstance(link, TurnLink):
+        return link.design
+    return link.plain if isinstance(link, QueueLink) else link
 
 
 class Rounds:
@@ -382,7 +390,7 @@ class Rounds:
             dataset=self.data.source.name,
             devices=self.devices,
             scenario=self.scenario,
-            link=self.link.design if isinstance(self.link, TurnLink) else self.link,
+            link=_as_designed(self.link),
             config=self.config | {"version": __version__},
             parameters=int(self.state.size),
             history=tuple(self.history),
