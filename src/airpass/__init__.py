@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from airpass.learning.options import TrainOptions
     from airpass.learning.training import prepare, train
     from airpass.results import load
-    from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
+    from airpass.scenario import DeviceDraw, Devices, LinkBudget, Radio, Receiver, Scenario, Weighting
     from airpass.scenario.motion import Paths, RandomWaypoint, StraightLines, read_paths
     from airpass.selection.api import Draws, Selection, select, select_draws
     from airpass.selection.certificate import Certificate, certify
@@ -49,6 +49,7 @@ __all__ = [
     "LayoutCertificate",
     "Life",
     "Link",
+    "LinkBudget",
     "PartitionOptions",
     "Paths",
     "Radio",
@@ -110,7 +111,7 @@ _NAMES = {
     "results": ("load",),
     "study.api": ("reproduce", "sweep"),
     "study.stored": ("StoredStudy",),
-    "scenario": ("DeviceDraw", "Devices", "Radio", "Receiver", "Scenario", "Weighting"),
+    "scenario": ("DeviceDraw", "Devices", "LinkBudget", "Radio", "Receiver", "Scenario", "Weighting"),
     "scenario.motion": ("Paths", "RandomWaypoint", "StraightLines", "read_paths"),
     "selection.api": ("Draws", "Selection", "select", "select_draws"),
     "selection.certificate": ("Certificate", "certify"),
