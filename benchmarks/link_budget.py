@@ -31,13 +31,14 @@ from airpass.designs.plus import AirpassPlus  # noqa: E402
 PRESET = "indoor-28ghz"
 FILE = Path(__file__).parent.parent / "docs" / "data" / "link-budget.csv"
 SEEDS = range(9100, 9110)
-POWERS_DBM = (-20, -15, -10, -5, 0, 10)
+POWERS_DBM = (-20, -15, -12, -10, -5, 0, 10)
 ERRORS_MM = (0.1, 0.3, 1.0)
 SHAPES = ("x", "y", "z", "xy", "xz", "yz")
 FIELDS = ("power_dbm", "seed", "scheme", "error_mm", "selected", "median_snr_db", "sdr_db", "seconds")
 RECEIVERS = ("as designed", "rescaled", "re-solved")
 COUNTS = tuple(f"{name} count" for name in RECEIVERS)
 PLUS, FAST, ROBUST = "airpass-plus", "airpass-plus, fast", "airpass-plus, robust"
+ARRAY = "MN array xz, hrmc+"
 
 
 def schemes() -> dict[str, DesignMethod]:
@@ -61,6 +62,7 @@ def cases() -> Iterator[tuple[float, int, str, float, DesignMethod]]:
         for error in ERRORS_MM:
             yield -10, seed, PLUS, error, AirpassPlus(threads=1)
             yield -10, seed, ROBUST, error, AirpassPlus(threads=1, tolerance_mm=error)
+            yield -10, seed, ARRAY, error, MimoMnPlus(axis="xz")
 
 
 def rows() -> list[dict[str, str]]:
@@ -132,7 +134,7 @@ def table() -> None:
     print("| error | design | nominal | " + " | ".join(RECEIVERS) + " |")
     print("|---" * 6 + "|")
     for error_mm in ERRORS_MM:
-        for label in (PLUS, ROBUST):
+        for label in (PLUS, ROBUST, ARRAY):
             key = (-10.0, label, error_mm)
             cells = [f"{mean(key, name):.1f}" for name in ("selected", *COUNTS)]
             print(f"| {error_mm:g} mm | {label} | " + " | ".join(cells) + " |")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from airpass import (
     DeviceDraw,
     InvalidInput,
+    Link,
     LinkBudget,
     Radio,
     Receiver,
@@ -78,11 +79,11 @@ class TestKnownAnswers:
         assert found.median_snr_db == pytest.approx(10.0 - 70.934 + 90.0, abs=1e-3)
 
     def test_the_median_device(self) -> None:
-        channels = np.diag([1.0, 2.0, 3.0]) + 0j
+        channels = np.array([[1.0, 2.0j, 3.0], [0.5, 1.0, -2.0]])
         found = select(channels, snr_db=20.0, mse_threshold=0.03)
         gains = np.abs(np.conj(found.beam) @ channels) ** 2
         assert found.median_snr_db == pytest.approx(10 * math.log10(100 * np.median(gains)))
-        silent = select(np.array([[1.0, 0.0, 0.0]]), snr_db=20.0, mse_threshold=0.03)
+        silent = Link(np.array([[1.0, 0.0, 0.0j]]), np.ones(3), np.ones(1, complex), 1.0, mse_threshold=0.03)
         assert silent.median_snr_db == -math.inf
         assert math.isnan(select(channels, budget=1.0).median_snr_db)
 
@@ -217,7 +218,7 @@ class TestRefused:
 
     def test_flags(self, run: Any) -> None:
         outcome = run("design", "--preset", "indoor-28ghz", "--snr-db", 5)
-        assert_refused(outcome, "radio.snr_db", "carrier_ghz", "remove")
+        assert_refused(outcome, "--snr-db", "radio.carrier_ghz", "remove --snr-db, or carrier_ghz")
         assert_refused(run("design", "--preset", "office"), "--preset = 'office'", "paper, indoor-28ghz")
 
 
@@ -313,10 +314,11 @@ class TestPresets:
         expected = Scenario.preset(name, 4, 2, 2).to_dict()
         method = ("--method", "distributed-mn")
         book, track = tmp_path / "book.json", tmp_path / "track.json"
-        assert run("schedule", "--preset", name, *SMALL, *method, "--turns", 1, "--json", book).code == 0
+        turns = ("--turns", 1, "--move", "beams", "--json", book)
+        assert run("schedule", "--preset", name, *SMALL, *method, *turns).code == 0
         assert load(book).scenario.to_dict() == expected
         moved = run(
-            *("track", "--preset", name, *SMALL, *method, "--update", "keep", "--seconds", 0.02),
+            *("track", "--preset", name, *SMALL, *method, "--seconds", 0.02),
             *("--json", track),
         )
         assert moved.code == 0, moved.err
