@@ -61,8 +61,7 @@ def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
         "overrides",
         multiple=True,
         metavar="SECTION.KEY=VALUE",
-        help="Change a value of the scenario, e.g. receiver.length_m=20 or radio.carrier_ghz=28. May be "
-        "repeated.",
+        help="Change a value of the scenario, e.g. receiver.length_m=20. May be repeated.",
     )
     @wraps(command)
     def with_scenario(
