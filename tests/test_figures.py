@@ -25,7 +25,7 @@ from airpass.figures.style import FAMILIES, typeset
 from airpass.figures.training import draw_training
 from airpass.learning.options import TrainOptions
 from airpass.scenario.devices import DeviceDraw
-from airpass.scenario.radio import Radio
+from airpass.scenario.radio import LinkBudget, Radio
 from airpass.scenario.receiver import Receiver
 from airpass.scenario.weights import Weighting
 from airpass.study import figure_table, runner, sweep
@@ -155,6 +155,7 @@ class TestLabels:
     def test_every_field_has_words_and_no_key(self) -> None:
         parts = {"receiver": Receiver, "radio": Radio, "devices": DeviceDraw, "weights": Weighting}
         known = [f"{name}.{one.name}" for name, part in parts.items() for one in fields(part)]
+        known += [f"radio.{one.name}" for one in fields(LinkBudget)]
         known += [f"train.{one.name}" for one in fields(TrainOptions)]
         for field in known:
             text = with_unit(*named(field))
@@ -166,7 +167,7 @@ class TestLabels:
 
     def test_an_unknown_field_is_named_by_its_key(self) -> None:
         assert named("receiver.feed_offset_m") == ("feed offset (receiver)", "m")
-        assert named("radio.bandwidth_mhz") == ("bandwidth (radio)", "MHz")
+        assert named("radio.guard_band_mhz") == ("guard band (radio)", "MHz")
         assert named("plain") == ("plain", "")
 
     def test_every_metric_has_a_label(self) -> None:

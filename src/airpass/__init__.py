@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from airpass.learning.options import TrainOptions
     from airpass.learning.training import prepare, train
     from airpass.results import load
-    from airpass.scenario import DeviceDraw, Devices, Radio, Receiver, Scenario, Weighting
+    from airpass.scenario import DeviceDraw, Devices, LinkBudget, Radio, Receiver, Scenario, Weighting
     from airpass.scenario.motion import Paths, RandomWaypoint, StraightLines, read_paths
     from airpass.selection.api import Draws, Selection, select, select_draws
     from airpass.selection.certificate import Certificate, certify
@@ -51,6 +51,7 @@ __all__ = [
     "LayoutCertificate",
     "Life",
     "Link",
+    "LinkBudget",
     "Moving",
     "PartitionOptions",
     "Paths",
@@ -116,7 +117,7 @@ _NAMES = {
     "results": ("load",),
     "study.api": ("reproduce", "sweep"),
     "study.stored": ("StoredStudy",),
-    "scenario": ("DeviceDraw", "Devices", "Radio", "Receiver", "Scenario", "Weighting"),
+    "scenario": ("DeviceDraw", "Devices", "LinkBudget", "Radio", "Receiver", "Scenario", "Weighting"),
     "scenario.motion": ("Paths", "RandomWaypoint", "StraightLines", "read_paths"),
     "selection.api": ("Draws", "Selection", "select", "select_draws"),
     "selection.certificate": ("Certificate", "certify"),

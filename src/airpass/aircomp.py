@@ -417,6 +417,18 @@ class Link(Result):
         """
         return sdr_db(float(np.sum(self.weights[self.selected] ** 2)), self.mse)
 
+    @property
+    def median_snr_db(self) -> float:
+        """Received SNR of the median device at full power, dB: median of P0 |m^H g_k|^2/sigma^2.
+
+        Selected or not, all devices count. NaN if the noise power is not known.
+        """
+        noise = self.noise_power
+        if noise is None:
+            return nan
+        gain = float(np.median(np.abs(np.conj(self.beam) @ self.channels) ** 2))
+        return 10.0 * log10(self.power * gain / noise) if gain > 0.0 else -inf
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._outcome()})"
 

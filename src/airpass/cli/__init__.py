@@ -1,5 +1,5 @@
 """The command line. `main` runs it; commands are in designs.py, learning.py, methods.py, motion.py,
-results.py, studies.py and turns.py."""
+presets.py, results.py, studies.py and turns.py."""
 
 import sys
 from collections.abc import Sequence
@@ -12,6 +12,7 @@ from airpass.cli import (  # noqa: F401  (they add their commands)
     learning,
     methods,
     motion,
+    presets,
     results,
     studies,
     turns,

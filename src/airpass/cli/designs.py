@@ -154,7 +154,7 @@ def design(
     """Choose devices, receive beam and antenna layout for one scenario.
 
     The scenario is the paper's (all lengths in metres, gains relative) unless --scenario
-    gives a file; the shorthand options and --set change single values of either.
+    or --preset gives another; the shorthand options and --set change single values.
     """
     check_outputs(json_path, figure_path)
     if method is not None and (selection is not None or geometry is not None):

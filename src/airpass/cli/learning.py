@@ -380,7 +380,7 @@ def stored_designs(files: str) -> dict[str, "Design | Book"]:
     from airpass.designs.book import Book
     from airpass.results import load
 
-    for flag in ("scenario_path", "devices", "waveguides", "antennas", "snr_db", "overrides"):
+    for flag in ("scenario_path", "preset", "devices", "waveguides", "antennas", "snr_db", "overrides"):
         if _flag(flag) is not None:
             option = {"scenario_path": "scenario", "overrides": "set"}.get(flag, flag.replace("_", "-"))
             raise InvalidInput(f"--{option} cannot be combined with --design, which has its own scenario")
@@ -411,6 +411,7 @@ def _check_no_scenario() -> None:
     """Refuse flags that describe a receiver or devices, which given channels replace."""
     flags = {
         "scenario_path": "--scenario",
+        "preset": "--preset",
         "devices": "--devices",
         "waveguides": "--waveguides",
         "antennas": "--antennas",

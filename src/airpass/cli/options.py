@@ -104,6 +104,12 @@ def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options that describe a scenario; the command receives `scenario` and `seed`."""
 
     @click.option("--scenario", "scenario_path", type=click.Path(path_type=Path), help="Scenario file, TOML.")
+    @click.option(
+        "--preset",
+        metavar="NAME",
+        help="Set-up whose values take the place of the defaults: paper or indoor-28ghz; `airpass presets` "
+        "lists their values.",
+    )
     @click.option("--devices", type=int, help="Number of devices K.  [default: 10]")
     @click.option("--waveguides", type=int, help="Number of waveguides M.  [default: 5]")
     @click.option("--antennas", type=int, help="Antennas on each waveguide N.  [default: 5]")
@@ -124,6 +130,7 @@ def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def with_scenario(
         scenario_path: Path | None,
+        preset: str | None,
         devices: int | None,
         waveguides: int | None,
         antennas: int | None,
@@ -138,7 +145,7 @@ def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
             "receiver.antennas": antennas,
             "radio.snr_db": snr_db,
         }
-        scenario = _scenario(scenario_path, shorthand, seed, overrides)
+        scenario = _scenario(scenario_path, preset, shorthand, seed, overrides)
         used = scenario.seed if seed is None else checks.whole("seed", seed, 0)
         command(scenario=scenario, seed=used, **others)
 
@@ -146,13 +153,19 @@ def scenario_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _scenario(
-    path: Path | None, shorthand: dict[str, Any], seed: int | None, overrides: Sequence[str]
+    path: Path | None,
+    preset: str | None,
+    shorthand: dict[str, Any],
+    seed: int | None,
+    overrides: Sequence[str],
 ) -> "Scenario":
-    """The scenario of a file, or the paper's, with some values changed."""
+    """The scenario of a file or a preset, or the paper's, with some values changed."""
     from airpass.scenario import Scenario, read_tables
     from airpass.scenario.devices import LISTS
 
     tables = read_tables(path) if path is not None else {}
+    if preset is not None:
+        tables["preset"] = preset
     given = [f"{key}={value}" for key, value in shorthand.items() if value is not None]
     _merge(tables, nested(given, "set"))
     _merge(tables, nested(overrides, "set"))

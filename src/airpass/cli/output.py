@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from math import inf, isfinite, isnan
+from math import inf, isfinite, isnan, log10
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,8 +137,16 @@ def print_design(
     receiver, radio = design.scenario.receiver, design.scenario.radio
     screen.print(
         f"[bold]{design.method.name}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
-        f"each, K={design.scenario.devices.count} devices, {radio.snr_db:g} dB"
+        f"each, K={design.scenario.devices.count} devices, {radio.summary}",
+        soft_wrap=True,
     )
+    if (given := radio.link_budget) is not None:
+        median, gain_db = design.median_snr_db, 20.0 * log10(radio.path_gain)
+        screen.print(
+            f"wavelength {1e3 * radio.wavelength_m:.4g} mm, path gain {gain_db:.1f} dB at 1 m; "
+            f"median device received with {median + given.noise_power_dbm:.1f} dBm, SNR {median:.1f} dB",
+            soft_wrap=True,
+        )
     bounds = [_value(design)] if design.scenario.devices.has_priorities else []
     if certificate is not None:
         kind = "array" if design.layout is None else "layout"
@@ -256,7 +264,8 @@ def print_track(track: "Track") -> None:
     devices = track.scenario.devices.count
     screen.print(
         f"[bold]{track.method.name}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
-        f"each, K={devices} devices, {radio.snr_db:g} dB"
+        f"each, K={devices} devices, {radio.summary}",
+        soft_wrap=True,
     )
     counts = [row.selected_count for row in track.rows[1:]] or [track.rows[0].selected_count]
     screen.print(

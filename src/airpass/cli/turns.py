@@ -136,7 +136,8 @@ def print_book(book: "Book") -> None:
     served, shares = book.served, book.shares
     screen.print(
         f"[bold]{book.method.name}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
-        f"each, K={served.size} devices, {radio.snr_db:g} dB"
+        f"each, K={served.size} devices, {radio.summary}",
+        soft_wrap=True,
     )
     parts = [
         f"{book.turns} turn{'' if book.turns == 1 else 's'}, {_moves(book)}",

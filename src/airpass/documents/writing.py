@@ -23,6 +23,7 @@ from airpass.designs.track import Track
 from airpass.documents.common import FORMAT_VERSION, channels_of
 from airpass.learning.history import TrainingRun
 from airpass.scenario import DeviceDraw, Scenario
+from airpass.scenario.radio import LIGHT_M_S
 from airpass.selection.api import Selection
 from airpass.selection.certificate import Certificate, SetCheck
 
@@ -107,6 +108,7 @@ def design_document(design: Design) -> dict[str, Any]:
         "layout_m": None if design.layout is None else design.layout.tolist(),
         "array_m": None if design.array is None else design.array.tolist(),
         **_link(design),
+        "link_budget": {**_radio(design.scenario), "median_received_snr_db": design.median_snr_db},
         "trace": [
             {
                 "iteration": step.iteration,
@@ -237,6 +239,7 @@ def track_document(track: Track) -> dict[str, Any]:
         **_header("track"),
         "scenario": track.scenario.to_dict(),
         "drawn_from": None if drawn is None else asdict(drawn),
+        "link_budget": _radio(track.scenario),
         "method": _method(track.method),
         "update": track.update,
         "beam_every_s": track.beam_every_s,
@@ -325,6 +328,19 @@ def _link(link: Link) -> dict[str, Any]:
         "sdr_db": link.sdr_db,
         "denoising_factor": link.denoising_factor,
         "transmit": _complex(link.transmit),
+    }
+
+
+def _radio(scenario: Scenario) -> dict[str, Any]:
+    """The radio in both forms; null for what only a link budget has."""
+    radio, given = scenario.radio, scenario.radio.link_budget
+    return {
+        "carrier_ghz": 1e-9 * LIGHT_M_S / radio.wavelength_m if given is None else given.carrier_ghz,
+        "power_dbm": None if given is None else given.power_dbm,
+        "noise_dbm": None if given is None else given.noise_power_dbm,
+        "snr_db": radio.snr_db,
+        "wavelength_m": radio.wavelength_m,
+        "path_gain": radio.path_gain,
     }
 
 

@@ -111,11 +111,9 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     count = design.selected_count
     limit = design.scenario.radio.mse_threshold
     error = f", MSE {design.mse:.3g} (limit {limit:g}), SDR {design.sdr_db:.1f} dB" if count else ""
-    snr_db = design.scenario.radio.snr_db
+    radio = design.scenario.radio.short_summary
     axes.set_title(
-        typeset(
-            f"{display_name(design.method.name)}: {count} of {devices.count} devices at {snr_db:g} dB{error}"
-        ),
+        typeset(f"{display_name(design.method.name)}: {count} of {devices.count} devices at {radio}{error}"),
         pad=22,
     )
     axes.legend(

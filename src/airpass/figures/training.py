@@ -63,7 +63,7 @@ def draw_training(runs: Sequence["TrainingRun"]) -> Figure:
             _mark_divergence(left, runs, "test_accuracy" if classified else "test_loss")
             _mark_divergence(right, runs, "train_loss")
         first = runs[0]
-        snr = "" if first.scenario is None else f", {first.scenario.radio.snr_db:g} dB"
+        snr = "" if first.scenario is None else f", {first.scenario.radio.short_summary}"
         left.set_title(typeset(f"{first.dataset}, K = {first.devices}{snr}"))
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
     return figure

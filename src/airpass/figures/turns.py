@@ -40,7 +40,7 @@ def draw_book(book: Book) -> Figure:
         number = f"{book.turns} turn{'' if book.turns == 1 else 's'}"
         chart.set_title(
             typeset(
-                f"{display_name(book.method.name)}, K = {devices}, {book.scenario.radio.snr_db:g} dB, "
+                f"{display_name(book.method.name)}, K = {devices}, {book.scenario.radio.short_summary}, "
                 f"{number}: {int(served.sum())} served{grey}"
             )
         )

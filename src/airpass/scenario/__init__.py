@@ -2,14 +2,17 @@
 
 from airpass.scenario.devices import DeviceDraw, Devices
 from airpass.scenario.motion import Motion, Paths, RandomWaypoint, StraightLines, read_paths
-from airpass.scenario.radio import Radio
+from airpass.scenario.presets import PRESETS
+from airpass.scenario.radio import LinkBudget, Radio
 from airpass.scenario.receiver import Receiver
 from airpass.scenario.scenario import Scenario, read_tables
 from airpass.scenario.weights import Weighting
 
 __all__ = [
+    "PRESETS",
     "DeviceDraw",
     "Devices",
+    "LinkBudget",
     "Motion",
     "Paths",
     "Radio",

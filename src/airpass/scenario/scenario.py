@@ -1,6 +1,7 @@
 """The input of a design: receiver, radio, devices and weights.
 
-`Scenario.paper()` holds the values of the paper's section VI-A. A scenario file is TOML with
+`Scenario.paper()` holds the values of the paper's section VI-A, `Scenario.preset(name)` those of other
+set-ups. A scenario file is TOML with
 one table per part; `Scenario.load` and `Scenario.save` read and write it.
 """
 
@@ -21,6 +22,7 @@ from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
 from airpass.core.types import Complex, Real
 from airpass.scenario.devices import COLUMNS, LISTS, PRIORITY, DeviceDraw, Devices
+from airpass.scenario.presets import with_preset
 from airpass.scenario.radio import Radio
 from airpass.scenario.receiver import ROUNDING, Receiver
 from airpass.scenario.weights import Weighting
@@ -87,6 +89,44 @@ class Scenario:
             receiver=Receiver(waveguides=waveguides, antennas=antennas),
             radio=Radio(snr_db=snr_db),
             devices=DeviceDraw(count=devices, seed=seed).draw(),
+        )
+
+    @classmethod
+    def preset(
+        cls,
+        name: str,
+        devices: int | None = None,
+        waveguides: int | None = None,
+        antennas: int | None = None,
+        seed: int = 0,
+    ) -> "Scenario":
+        """A named set-up. `airpass presets` lists them with their values.
+
+        Parameters
+        ----------
+        name
+            "paper" or "indoor-28ghz".
+        devices
+            K; that of the preset if None.
+        waveguides
+            M; that of the preset if None.
+        antennas
+            N, per waveguide; that of the preset if None.
+        seed
+            Seed of the devices' positions and gains.
+
+        Returns
+        -------
+        Scenario
+            The scenario.
+        """
+        sizes = {"waveguides": waveguides, "antennas": antennas}
+        return cls.from_dict(
+            {
+                "preset": name,
+                "receiver": {key: value for key, value in sizes.items() if value is not None},
+                "devices": {"seed": seed} | ({} if devices is None else {"count": devices}),
+            }
         )
 
     @property
@@ -272,7 +312,7 @@ class Scenario:
             devices[PRIORITY] = self.devices.priority.tolist()
         return {
             "receiver": receiver,
-            "radio": asdict(self.radio),
+            "radio": self.radio.to_dict(),
             "devices": devices,
             "weights": asdict(self.weighting),
         }
@@ -284,20 +324,22 @@ class Scenario:
         Parameters
         ----------
         data
-            Tables `receiver`, `radio`, `devices` and `weights`.
+            Tables `receiver`, `radio`, `devices` and `weights`, and the name of a `preset` whose values are
+            the defaults instead of the paper's.
 
         Returns
         -------
         Scenario
             The scenario.
         """
-        checks.known_keys("", data, ("receiver", "radio", "devices", "weights"))
+        checks.known_keys("", data, ("preset", "receiver", "radio", "devices", "weights"))
+        data = with_preset(data)
         for name, table in data.items():
             if not isinstance(table, Mapping):
                 raise InvalidInput(f"{name} = {table!r}: must be a table of keys")
         return cls(
             receiver=_build(Receiver, "receiver", data.get("receiver", {})),
-            radio=_build(Radio, "radio", data.get("radio", {})),
+            radio=Radio.from_dict(data.get("radio", {})),
             devices=_devices(data.get("devices", {})),
             weighting=_build(Weighting, "weights", data.get("weights", {})),
         )
@@ -364,14 +406,14 @@ class Scenario:
         Parameters
         ----------
         changes
-            Fields of `Radio`.
+            Fields of `Radio`, or of `LinkBudget`; see `Radio.changed`.
 
         Returns
         -------
         Scenario
             A new scenario.
         """
-        return replace(self, radio=replace(self.radio, **changes))
+        return replace(self, radio=self.radio.changed(**changes))
 
 
 def read_tables(path: str | Path) -> dict[str, Any]:
