@@ -127,8 +127,8 @@ def table() -> None:
         (row["round_s"], row["scheme"], row["policy"], int(row["seed"]), row["metric"]): float(row["value"])
         for row in stored()
     }
-    for rest in (False, True):
-        group = [case for case in cases() if (case[0] == "rest") == rest]
+    for round_s in (*(f"{one:g}" for one in ROUND_S), "rest"):
+        group = [case for case in cases() if case[0] == round_s]
         seeds = [seed for seed in SEEDS if all((*case, seed, "accuracy") in known for case in group)]
         print(f"\nseeds {', '.join(map(str, seeds))}\n")
         print("| round | scheme | policy | accuracy | by seed | devices per round | ever |")
