@@ -28,6 +28,7 @@ from airpass import (  # noqa: E402
     Scenario,
     TrainOptions,
     design,
+    design_for_all,
     prepare,
     schedule,
     train,
@@ -42,15 +43,16 @@ SCHEMES = ("airpass-plus", "mimo-mn-plus", "distributed-mn")
 ROUND_S = (0.1, 1.0)
 SPEED_M_S = 1.0
 SNR_DB = 0.0
+LARGER, LARGER_THRESHOLD = "threshold 1", 1.0  # for nearly all devices, instead of 0.03
 
 
 def cases() -> Iterator[tuple[str, str, str]]:
     """Duration of a round, scheme and policy; "rest" is no motion."""
     for round_s in ROUND_S:
         for scheme in SCHEMES:
-            for policy in ("plain", "queues"):
+            for policy in ("plain", "queues", LARGER):
                 yield f"{round_s:g}", scheme, policy
-    for policy in ("plain", "turns", "queues"):
+    for policy in ("plain", "queues", "turns", "all devices"):
         yield "rest", "airpass-plus", policy
     yield "rest", "fedavg", "plain"
 
@@ -60,6 +62,10 @@ def links_of(case: tuple[str, str, str], scenario: Scenario, rounds: int, seed: 
     round_s, scheme, policy = case
     if scheme == "fedavg":
         return None
+    if policy == LARGER:
+        scenario = scenario.with_radio(mse_threshold=LARGER_THRESHOLD)
+    if policy == "all devices":
+        return design_for_all(scenario, scheme, seed=seed)
     if policy == "turns":
         return schedule(scenario, method=scheme, seed=seed)
     moving = None if round_s == "rest" else Moving(RandomWaypoint(SPEED_M_S, seed=seed), float(round_s))
