@@ -1,9 +1,9 @@
 """Write examples/traced.npz: responses in a room, traced by Sionna RT.
 
-Run in an environment with `airpass[sionna]`: python benchmarks/make_traced_sample.py [FILE]. The room is Sionna
-RT's scene `box`, 10 m x 10 m x 5 m, with walls, floor and ceiling of concrete (ITU-R P.2040), at 3.5 GHz with up to
-two reflections. Four waveguides of 9 m hang 4 m above the floor, with a candidate place every 5 cm. Twelve devices
-are drawn at a height of 1 m.
+Run in an environment with `airpass[sionna]`: python benchmarks/make_traced_sample.py [FILE]. The room is
+Sionna RT's scene `box`, 10 m x 10 m x 5 m, with walls, floor and ceiling of concrete (ITU-R P.2040), at
+3.5 GHz with up to two reflections. Four waveguides of 9 m hang 4 m above the floor, with a candidate place
+every 5 cm. Twelve devices are drawn at a height of 1 m.
 """
 
 import sys

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -42,13 +43,7 @@ def require_sionna() -> None:
     It is tried in a child process, because it aborts the process it runs in if LLVM is not suitable.
     `InvalidInput` is raised in one line that says what to install.
     """
-    import importlib.util
-
-    try:
-        installed = importlib.util.find_spec("sionna.rt") is not None
-    except ModuleNotFoundError:
-        installed = False
-    if not installed:
+    if find_spec("sionna") is None:  # that of sionna.rt would import the package
         raise InvalidInput(INSTALL)
     try:
         done = subprocess.run(  # noqa: S603
