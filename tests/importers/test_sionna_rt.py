@@ -47,7 +47,7 @@ def test_the_line_of_sight_is_free_space(scene: Any) -> None:
 
 
 def test_the_scene_is_put_back_and_its_own_radios_do_not_matter(scene: Any, rt: Any) -> None:
-    options = {"origin_m": ORIGIN_M, "max_depth": 1, "samples_per_src": 10_000}
+    options: dict[str, Any] = {"origin_m": ORIGIN_M, "max_depth": 1, "samples_per_src": 10_000}
     alone = sionna.trace(scene, RECEIVER, PLACES_M, DEVICES_M, **options)
     scene.tx_array = scene.rx_array = rt.PlanarArray(num_rows=1, num_cols=1, pattern="iso", polarization="V")
     scene.add(rt.Transmitter("mine", position=[0.0, 0.0, 1.0]))

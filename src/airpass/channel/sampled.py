@@ -202,8 +202,7 @@ class SampledResponse:
         Complex
             Channels of the waveguides to the devices.
         """
-        result: Complex = self.terms(layout).sum(axis=1)
-        return result
+        return self.channels_at(self.indices(layout))
 
     def channels_at(self, indices: Index) -> Complex:
         """G for antennas at places given by their numbers.
