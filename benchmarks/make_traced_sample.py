@@ -29,8 +29,9 @@ def traced() -> SampledResponse:
 
     scene = tracer.load_scene(tracer.scene.box)
     scene.frequency = 3.5e9
+    concrete = tracer.ITURadioMaterial("concrete-0.2-m", "concrete", thickness=0.2)
     for item in scene.objects.values():
-        item.radio_material = tracer.ITURadioMaterial("concrete-0.2-m", "concrete", thickness=0.2)
+        item.radio_material = concrete
     draw = stream(SEED, Purpose.DEVICES).uniform([0.0, -1.5], [9.0, 7.5], (DEVICES, 2))
     return sionna.trace(
         scene,

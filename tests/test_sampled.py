@@ -1,6 +1,7 @@
 """Responses on candidate places: values, files, scale, the propagation along waveguides, and importers."""
 
 import itertools
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -297,6 +298,14 @@ class TestFiles:
         )
         np.testing.assert_array_equal(load_responses(tmp_path / "old.mat").places_m, [places, places])
 
+    def test_one_device_in_matlab(self, tmp_path: Path) -> None:
+        # MATLAB drops the last axis of M x P x 1.
+        response = sampled(devices=1)
+        for places in (response.places_m, np.arange(5.0)):
+            content = {"response": response.response[:, :, 0], "places_m": places, "waveguide_included": 1}
+            scipy.io.savemat(tmp_path / "one.mat", content)
+            np.testing.assert_array_equal(load_responses(tmp_path / "one.mat").response, response.response)
+
     @pytest.mark.parametrize(
         ("change", "words"),
         [
@@ -356,6 +365,21 @@ class TestSample:
         layout = room.places_m[:, [30, 70, 110, 150]]
         picked = select(room.channels(layout), None, snr_db=60.0, mse_threshold=0.03)
         assert 1 <= picked.selected_count <= 12
+
+
+class TestPage:
+    def test_the_first_example_prints_what_its_comments_say(
+        self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(ROOT)
+        text = (ROOT / "docs" / "ray-tracing.md").read_text()
+        code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
+        exec(compile(code, "ray-tracing.md", "exec"), {})  # noqa: S102
+        printed = capsys.readouterr().out
+        comments = re.findall(r"print\(.*#\s*(-?[\d.]+)( of \d+ devices)?", code)
+        assert len(comments) == 3
+        for number, devices in comments:
+            assert f"{number}{devices}" in printed
 
 
 class TestBestPlaces:

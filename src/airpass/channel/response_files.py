@@ -44,7 +44,7 @@ def load_responses(path: str | Path) -> SampledResponse:
             )
             raise InvalidInput(f"{path}: no variable {name!r}: needs {', '.join(REQUIRED)}{hint}")
     response, places = found["response"], found["places_m"]
-    if response.ndim == 2 and places.shape == response.shape:
+    if response.ndim == 2 and places.shape[-1:] == response.shape[1:]:
         response = response[:, :, None]  # MATLAB drops the last axis if there is one device
     included = _scalar(path, found, "waveguide_included", 0.0)
     if included not in (0.0, 1.0):
