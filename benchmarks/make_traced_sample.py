@@ -40,7 +40,7 @@ def traced() -> SampledResponse:
         np.column_stack([draw, np.ones(DEVICES)]),
         origin_m=ORIGIN_M,
         max_depth=2,
-        samples_per_src=20_000,  # enough to meet every pair of surfaces of a box
+        samples_per_src=200_000,  # with 20,000, some weak paths are missed
         refraction=False,
         description="Sionna RT 2.2.0, box of 10 m x 10 m x 5 m, concrete, 3.5 GHz, up to two reflections",
     )
