@@ -5,14 +5,15 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
+TRACERS := .venv-sionna .venv-deepmimo
 OUT ?= runs/demo
 PIP_VERSION := 26.3
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt
 
-.PHONY: help demo check test lint bench clean
+.PHONY: help demo check test lint bench test-importers clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
 
 demo: $(VENV)/.installed ## design and train the paper's small set-up, write runs/demo/report.html
 	$(BIN)/airpass demo --out $(OUT)
@@ -34,8 +35,12 @@ bench: $(VENV)/.installed-bench $(PEERS)/.installed ## benchmarks against peers 
 	$(BIN)/airpass data fetch cifar10
 	$(BIN)/python benchmarks/run.py
 
+test-importers: $(TRACERS:=/.installed) ## tests with Sionna RT and DeepMIMO, in environments of their own
+	.venv-sionna/bin/python -m pytest tests/importers/test_sionna_rt.py
+	.venv-deepmimo/bin/python -m pytest tests/importers/test_deepmimo.py
+
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) $(PEERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(TRACERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.created:
@@ -60,4 +65,12 @@ $(PEERS)/.installed: benchmarks/loops/constraints.txt
 	$(PYTHON) -m venv $(PEERS)
 	$(PEERS)/bin/python -m pip install --quiet --constraint $< torch numpy
 	$(PEERS)/bin/python -m pip install --quiet --constraint $< 'flwr[simulation]' 'pfl[pytorch]'
+	touch $@
+
+# The test of DeepMIMO makes its data set with Sionna RT.
+.venv-sionna/.installed: EXTRAS := sionna
+.venv-deepmimo/.installed: EXTRAS := sionna,deepmimo
+$(TRACERS:=/.installed): tests/importers/constraints.txt pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --constraint $< --editable '.[$(EXTRAS)]' pytest hypothesis
 	touch $@

@@ -6,6 +6,7 @@ import os
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
+from importlib.util import find_spec  # noqa: E402
 from typing import Any  # noqa: E402
 
 import pytest  # noqa: E402
@@ -19,6 +20,11 @@ settings.register_profile(
     "airpass", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("airpass")
+
+# They run in environments of their own: `make test-importers`.
+collect_ignore = [
+    f"importers/test_{name}.py" for name in ("sionna_rt", "deepmimo") if find_spec(name.split("_")[0]) is None
+]
 
 
 @pytest.fixture

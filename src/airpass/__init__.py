@@ -11,6 +11,8 @@ from airpass.core.version import __version__
 
 if TYPE_CHECKING:
     from airpass.aircomp import Link
+    from airpass.channel.response_files import load_responses
+    from airpass.channel.sampled import SampledResponse
     from airpass.core.errors import InvalidInput
     from airpass.designs.api import Design, design
     from airpass.designs.book import Book
@@ -60,6 +62,7 @@ __all__ = [
     "RandomWaypoint",
     "Receiver",
     "Runs",
+    "SampledResponse",
     "Scenario",
     "Selection",
     "ServerOptions",
@@ -81,6 +84,7 @@ __all__ = [
     "fresh_draws",
     "life",
     "load",
+    "load_responses",
     "prepare",
     "read_paths",
     "reproduce",
@@ -95,6 +99,8 @@ __all__ = [
 
 _NAMES = {
     "aircomp": ("Link",),
+    "channel.response_files": ("load_responses",),
+    "channel.sampled": ("SampledResponse",),
     "core.errors": ("InvalidInput",),
     "designs.api": ("Design", "design"),
     "designs.bounds": ("LayoutCertificate", "certify_layouts"),

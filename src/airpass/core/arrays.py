@@ -1,6 +1,7 @@
 """Arrays from users' files: NumPy `.npy` and `.npz`, and MATLAB `.mat`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,46 @@ def read_array(path: Path, variable: str | None = None, flag: str = "--variable"
     if reader is None:
         raise InvalidInput(f"{path}: must be a NumPy .npy or .npz file, or a MATLAB .mat file")
     return reader(path, variable, flag)
+
+
+def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
+    """Read several arrays and texts by name.
+
+    Parameters
+    ----------
+    path
+        NumPy `.npz`, or MATLAB `.mat`. Version 7.3 of MATLAB's format needs h5py.
+    names
+        The names to look for.
+
+    Returns
+    -------
+    dict
+        What the file holds under these names, with the axes of NumPy or MATLAB. A text is an array with one
+        string. Names that the file does not have are left out.
+    """
+    if not path.is_file():
+        raise InvalidInput(f"{path}: no such file")
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        try:
+            with np.load(path, allow_pickle=False) as archive:
+                return {name: archive[name] for name in names if name in archive.files}
+        except Exception as error:  # NumPy and zipfile raise many kinds of errors
+            raise _not_plain(path, error) from None
+    if suffix == ".mat":
+        if _is_hdf5(path):
+            with _hdf5(path) as file:
+                found = [name for name in _own(file) if name in names]
+                return {
+                    name: _values(file[name]) for name in found if _holds(file[name], (*_NUMBERS, "char"))
+                }
+        try:
+            content = scipy.io.loadmat(path, variable_names=list(names))
+        except Exception:  # loadmat raises many kinds of errors
+            raise InvalidInput(f"{path}: not a MATLAB file that can be read") from None
+        return {name: content[name] for name in names if name in content}
+    raise InvalidInput(f"{path}: must be a NumPy .npz file or a MATLAB .mat file")
 
 
 def _chosen(path: Path, names: Sequence[str], variable: str | None, flag: str) -> str:
@@ -94,7 +135,15 @@ def _is_hdf5(path: Path) -> bool:
 
 
 def _read_hdf5(path: Path, variable: str | None, flag: str) -> Any:
-    """Read MATLAB 7.3. Its arrays have their axes in reverse order, and complex numbers as two fields."""
+    """Read MATLAB 7.3."""
+    with _hdf5(path) as file:
+        names = sorted(name for name in _own(file) if _holds(file[name], _NUMBERS))
+        return _values(file[_chosen(path, names, variable, flag)])
+
+
+@contextmanager
+def _hdf5(path: Path) -> Iterator[Any]:
+    """An open file of MATLAB 7.3; errors while it is read are one line."""
     try:
         import h5py
     except ModuleNotFoundError:
@@ -104,26 +153,41 @@ def _read_hdf5(path: Path, variable: str | None, flag: str) -> Any:
         ) from None
     try:
         with h5py.File(path, "r") as file:
-            own = [name for name in file if isinstance(file.get(name, getlink=True), h5py.HardLink)]
-            names = sorted(name for name in own if _holds_numbers(file[name]))
-            found = file[_chosen(path, names, variable, flag)]
-            if "MATLAB_empty" in found.attrs:  # the dataset then holds the shape
-                return np.empty(tuple(int(size) for size in found[()]))
-            values = found[()]
+            yield file
     except InvalidInput:
         raise
     except Exception:  # h5py raises many kinds of errors
         raise InvalidInput(f"{path}: not a MATLAB file that can be read") from None
+
+
+def _own(file: Any) -> list[str]:
+    """Names in an HDF5 file, without links to other files."""
+    import h5py
+
+    return [name for name in file if isinstance(file.get(name, getlink=True), h5py.HardLink)]
+
+
+def _values(found: Any) -> Any:
+    """An array of MATLAB 7.3. Its axes are in reverse order, and complex numbers are two fields."""
+    if "MATLAB_empty" in found.attrs:  # the dataset then holds the shape
+        return np.empty(tuple(int(size) for size in found[()]))
+    values = found[()]
+    if _class(found) == "char":
+        return np.array(["".join(map(chr, np.ravel(values)))])
     if values.dtype.names:
         values = values["real"] + 1j * values["imag"]
     return values.T
 
 
-def _holds_numbers(item: Any) -> bool:
-    """Whether an entry of an HDF5 file is an array of numbers, and not a struct, a cell or text."""
+def _class(item: Any) -> str:
+    """MATLAB's name of the type of an entry."""
+    written = item.attrs.get("MATLAB_class", b"double")
+    return written.decode() if isinstance(written, bytes) else str(written)
+
+
+def _holds(item: Any, classes: Sequence[str]) -> bool:
+    """Whether an entry of an HDF5 file is an array of one of the classes, and not a struct or a cell."""
     kind = getattr(item, "dtype", None)
     if kind is None:  # a group
         return False
-    written = item.attrs.get("MATLAB_class", b"double")
-    name = written.decode() if isinstance(written, bytes) else str(written)
-    return name in _NUMBERS and (kind.kind in "iufc" or kind.names == ("real", "imag"))
+    return _class(item) in classes and (kind.kind in "iufc" or kind.names == ("real", "imag"))
