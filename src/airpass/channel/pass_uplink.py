@@ -16,28 +16,16 @@ before the sine and cosine are computed.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
+from airpass.channel.field import Field, modulate
+from airpass.channel.model import ChannelModel
 from airpass.core.types import Complex, Mask, Real
 from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import cos_sin_turns, cos_sin_turns_single
-
-
-class Field(NamedTuple):
-    """Arguments of the channel kernels, except antenna positions. Arrays are contiguous along devices."""
-
-    device_x: Real  # x_k, shape (K,)
-    offset_square: Real  # (y_k - y_m)^2 + (z_k - a_m)^2, shape (M, K)
-    amplitude: Real  # xi gamma_k/sqrt(N), shape (K,)
-    turns_per_m: float  # 1/lambda
-    refractive_index: float  # i_ref
-    # f_m, and 1 if waveguide m extends to the right of its feed, -1 to the left, 0 to both sides; shape
-    # (2, M). One array, because calls count references to every array.
-    feed: Real
 
 
 @inlined
@@ -107,7 +95,7 @@ def response_slope(
 def element(
     position: float, waveguide: int, field: Field, distance: Real, term_re: Real, term_im: Real
 ) -> None:
-    """`response` of every device to one antenna, into `distance`, `term_re` and `term_im`."""
+    """Responses of all devices to one antenna, into `distance`, `term_re` and `term_im`."""
     offset_square = field.offset_square[waveguide]
     guide = guide_length(position, field.feed[0, waveguide], field.feed[1, waveguide])
     for k in range(field.device_x.size):
@@ -120,6 +108,7 @@ def element(
             field.turns_per_m,
             field.refractive_index,
         )
+    modulate(field.factor, position, waveguide, term_re, term_im)
 
 
 @kernel
@@ -169,8 +158,8 @@ def _derivative(layout: Real, field: Field) -> Complex:
 
 
 @dataclass(frozen=True, eq=False)
-class PassUplink:
-    """Parameters of the channel, except antenna positions. Lengths in metres."""
+class PassUplink(ChannelModel):
+    """The paper's channel, as a function of the antenna positions. Lengths in metres."""
 
     device_x: Real  # x_k, shape (K,)
     device_y: Real  # y_k
@@ -183,6 +172,21 @@ class PassUplink:
     device_z: Real | float = 0.0  # z_k, shape (K,) or one number
     feed: Real | float = 0.0  # f_m, shape (M,) or one number
     side: Real | float = 1.0  # of the feed to which a waveguide extends; see `Field.feed`
+
+    @property
+    def differentiable(self) -> bool:
+        """Always true."""
+        return True
+
+    @property
+    def passive(self) -> bool:
+        """Always true."""
+        return True
+
+    @property
+    def closed_form(self) -> bool:
+        """Always true."""
+        return True
 
     @cached_property
     def _offset_square(self) -> Real:
@@ -215,10 +219,10 @@ class PassUplink:
         layout = np.ascontiguousarray(layout, dtype=np.float64)
         return _channels(layout, self.field(layout.shape[1]))
 
-    def terms(self, layout: Real) -> Complex:
-        """g_{k,m,n}, shape (M, N, K): eq. (64)."""
-        layout = np.ascontiguousarray(layout, dtype=np.float64)
-        return _terms(layout, self.field(layout.shape[1]))
+    def terms(self, places: Real, antennas: int | None = None) -> Complex:
+        """g_{k,m,n}, shape (M, P, K): eq. (64)."""
+        places = np.ascontiguousarray(places, dtype=np.float64)
+        return _terms(places, self.field(places.shape[1] if antennas is None else antennas))
 
     def derivative(self, layout: Real) -> Complex:
         """d g_{k,m}/d l_{m,n}, shape (M, N, K): eqs. (66)-(68).
@@ -227,3 +231,7 @@ class PassUplink:
         """
         layout = np.ascontiguousarray(layout, dtype=np.float64)
         return _derivative(layout, self.field(layout.shape[1]))
+
+    def with_devices(self, x: Real, y: Real, z: Real | float, gain: Real) -> "PassUplink":
+        """The same receiver with other devices."""
+        return replace(self, device_x=x, device_y=y, device_z=z, gain=gain)

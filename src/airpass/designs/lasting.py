@@ -25,7 +25,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airpass import aircomp
-from airpass.channel.pass_uplink import Field, element
+from airpass.channel.field import Field
+from airpass.channel.pass_uplink import element
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream

@@ -27,8 +27,8 @@ class _Averages(NamedTuple):
 
 
 def _averages(scenario: Scenario) -> _Averages:
-    receiver, uplink = scenario.receiver, scenario.uplink
-    field = uplink.field(receiver.antennas)
+    receiver, devices = scenario.receiver, scenario.devices
+    field = scenario.uplink.field(receiver.antennas)
     shape = (receiver.waveguides, field.device_x.size)
     turn, power, square = np.empty(shape), np.empty(shape), np.empty(shape)
     direction = np.empty((2, *shape))
@@ -40,7 +40,7 @@ def _averages(scenario: Scenario) -> _Averages:
         distance = np.sqrt(dx**2 + field.offset_square[m])
         turn[m] = np.mean((dx / distance + field.refractive_index * sides) ** 2, axis=0)
         power[m] = receiver.antennas * np.mean((field.amplitude / distance) ** 2, axis=0)
-        dy = uplink.waveguide_y[m] - uplink.device_y
+        dy = receiver.waveguide_y[m] - devices.y_m
         weight = receiver.antennas * (field.amplitude / distance) ** 2
         direction[0, m] = np.mean(weight * dx / distance, axis=0)
         direction[1, m] = np.mean(weight * dy / distance, axis=0)
@@ -74,7 +74,7 @@ def margins(scenario: Scenario, tolerance_mm: float, confidence: float, displace
 
 def _averaged(scenario: Scenario, power: Real, turn: Real, error_mm: float, confidence: float) -> Real:
     """Required scores for rotations of variance (kappa s)^2 `turn`."""
-    error = 1e-3 * error_mm * 2.0 * np.pi / scenario.uplink.wavelength
+    error = 1e-3 * error_mm * 2.0 * np.pi / scenario.radio.wavelength_m
     variance = np.minimum(error**2 * turn, 50.0)
     spread = np.sqrt(scenario.budget * (1.0 - np.exp(-variance)) * power / 2.0) / scenario.weights
     quantile = NormalDist().inv_cdf(confidence)
@@ -138,11 +138,11 @@ def directions(scenario: Scenario, layout: Real) -> Real:
 
     A device that moves by d in the plane comes farther away from the antenna by e . d, to first order.
     """
-    uplink = scenario.uplink
-    dx = uplink.device_x - layout[:, :, None]
-    dy = (uplink.device_y - uplink.waveguide_y[:, None])[:, None, :]
-    offset_square = uplink.field(layout.shape[1]).offset_square[:, None, :]
-    distance = np.sqrt(dx**2 + offset_square)
+    receiver, devices = scenario.receiver, scenario.devices
+    dx = devices.x_m - layout[:, :, None]
+    dy = (devices.y_m - receiver.waveguide_y[:, None])[:, None, :]
+    dz = (receiver.heights[:, None] - devices.z_m)[:, None, :]
+    distance = np.sqrt(dx**2 + (dy**2 + dz**2))
     return np.stack([dx / distance, dy / distance])
 
 
@@ -169,7 +169,7 @@ def displacement_losses(
     """
     terms, _ = _terms(scenario, layout, beam)
     towards = directions(scenario, layout)
-    kappa = 2.0 * np.pi / scenario.uplink.wavelength
+    kappa = 2.0 * np.pi / scenario.radio.wavelength_m
     moves = 1e-3 * displacement_mm * kappa * normal_points(DISPLACEMENTS)
     count = terms.shape[2]
     losses = np.empty(count)

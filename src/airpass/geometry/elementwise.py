@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airpass.channel.pass_uplink import Field, element
+from airpass.channel.field import Field
+from airpass.channel.pass_uplink import element
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.types import Complex, Mask, Real
@@ -158,7 +159,7 @@ class Elementwise(GeometryMethod):
             beam,
             scenario.uplink.field(receiver.antennas, devices),
             1.0 / scenario.weights[devices] ** 2,
-            self.step_wavelengths * scenario.uplink.wavelength,
+            self.step_wavelengths * scenario.radio.wavelength_m,
             self.max_sweeps,
             float(self.tolerance),
         )

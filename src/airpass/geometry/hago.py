@@ -22,7 +22,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.channel.pass_uplink import Field, element, guide_slope, response_slope
+from airpass.channel.field import Field, modulate_slope
+from airpass.channel.pass_uplink import element, guide_slope, response_slope
 from airpass.core import checks
 from airpass.core.types import Complex, Mask, Real
 from airpass.geometry.base import GeometryMethod, LayoutSearch, no_worse, weakest_gain
@@ -115,6 +116,7 @@ def layout_gradient(
                 slope_re, slope_im = response_slope(
                     layout[m, n], field.device_x[k], distance[k], field.turns_per_m, rate
                 )
+                slope_re, slope_im = modulate_slope(field.factor, layout[m, n], m, k, slope_re, slope_im)
                 # v = u_k^* m_m^*, p = v g, then Re(p g'/g)
                 v_re = workspace.gain_re[k] * x - workspace.gain_im[k] * y
                 v_im = -workspace.gain_re[k] * y - workspace.gain_im[k] * x

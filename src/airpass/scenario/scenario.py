@@ -15,6 +15,7 @@ import numpy as np
 import tomli_w
 
 from airpass.channel.colocated import AXES, SHAPES, ColocatedArray, line_array, plane_array
+from airpass.channel.model import ChannelModel
 from airpass.channel.pass_uplink import PassUplink
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
@@ -113,7 +114,7 @@ class Scenario:
         return self.radio.budget
 
     @cached_property
-    def uplink(self) -> PassUplink:
+    def uplink(self) -> ChannelModel:
         """The pinching-antenna channel as a function of the antenna positions."""
         return PassUplink(
             device_x=self.devices.x_m,

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from airpass.channel.field import modulate_packed, modulate_slopes
 from airpass.channel.pass_uplink import guide_length, guide_slope, response_single, response_slope
 from airpass.core.types import Complex, Flag, Real, Single
 from airpass.designs.joint.space import Space
@@ -196,6 +197,8 @@ def _sums(layout: Real, beam: Complex, space: Space, wanted: Wanted, w: Workspac
                 w.slope_re[m, n],
                 w.slope_im[m, n],
             )
+            modulate_packed(field.factor, place, m, wanted.device, w.term_re[m, n], w.term_im[m, n])
+            modulate_slopes(field.factor, place, m, wanted.device, w.slope_re[m, n], w.slope_im[m, n])
             _accumulate(channel_re, channel_im, w.term_re[m, n], w.term_im[m, n])
         _accumulate_weighted(
             w.sum_re,

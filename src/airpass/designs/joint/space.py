@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.channel.pass_uplink import Field, element, guide_length, response_single
+from airpass.channel.field import Field, modulate_one
+from airpass.channel.pass_uplink import element, guide_length, response_single
 from airpass.core.types import Complex, Real, Short, Single
 from airpass.kernels.jit import kernel
 from airpass.optim import projections
@@ -48,6 +49,7 @@ def response_row(space: Space, waveguide: int, device: int, first: int, out_re: 
         _, re, im = response_single(
             place, guide, x, offset_square, amplitude, field.turns_per_m, field.refractive_index
         )
+        re, im = modulate_one(field.factor, place, waveguide, device, re, im)
         # A device in line with a waveguide may come closer to it than to its axis.
         out_re[p] = np.int16(min(max(re, -LARGEST), LARGEST))
         out_im[p] = np.int16(min(max(im, -LARGEST), LARGEST))
@@ -87,6 +89,8 @@ def space_of(scenario: Scenario, scale: Real, step_m: float, table_bytes: float)
     reference = float(np.max(amplitude / nearest))
     amplitude = amplitude / reference
     row_scale = (amplitude / nearest / float(LARGEST)).astype(np.float32)
+    if field.factor is not None:
+        row_scale *= field.factor.peak
     stored = ENTRY_BYTES * receiver.waveguides * scale.size * points <= table_bytes
     shape = (receiver.waveguides, scale.size, 2, points) if stored else (0, 0, 2, 0)
     space = Space(

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from airpass.channel.field import modulate_packed
 from airpass.channel.pass_uplink import guide_length, response_single
 from airpass.core.types import Index, Real, Single
 from airpass.designs.joint.space import Space
@@ -99,3 +100,4 @@ def respond(
         out_re,
         out_im,
     )
+    modulate_packed(field.factor, place, waveguide, wanted.device, out_re, out_im)
