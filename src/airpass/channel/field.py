@@ -42,6 +42,7 @@ class Field(NamedTuple):
     # f_m, and 1 if waveguide m extends to the right of its feed, -1 to the left, 0 to both sides; shape
     # (2, M). One array, because calls count references to every array.
     feed: Real
+    loss_per_m: float  # attenuation of amplitudes along the waveguide, nepers per metre
     factor: FactorTable | None = None  # f_{k,m}(l); None for the closed form alone
 
 

@@ -11,6 +11,9 @@ s_m depends on the feed, so that eq. (67) has i_ref ds_m/dl, with ds_m/dl = 1 ri
 of it. Exactly at a centre feed the channel has a kink, and the right-hand derivative is used. In the
 paper a_m = a and z_k = 0.
 
+With a loss of A dB per metre along the waveguide, g_{k,m,n} is multiplied by 10^(-A s/20) = exp(-alpha s),
+which adds -alpha ds_m/dl to (66). The paper has A = 0.
+
 The phase is in turns, (D + i_ref s)/lambda, because whole turns can be removed exactly
 before the sine and cosine are computed.
 """
@@ -27,6 +30,8 @@ from airpass.core.types import Complex, Mask, Real
 from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import cos_sin_turns, cos_sin_turns_single
 
+NEPERS_PER_DB = math.log(10.0) / 20.0
+
 
 @inlined
 def guide_length(position: float, feed: float, side: float) -> float:
@@ -38,6 +43,12 @@ def guide_length(position: float, feed: float, side: float) -> float:
 def guide_slope(position: float, feed: float, side: float) -> float:
     """ds_m/dl: 1 or -1; the right-hand derivative at a centre feed."""
     return side if side != 0.0 else (1.0 if position >= feed else -1.0)
+
+
+@inlined
+def guide_decay(guide: float, loss_per_m: float) -> float:
+    """exp(-alpha s): what is left of an amplitude after s metres of waveguide; exactly 1 without loss."""
+    return 1.0 if loss_per_m == 0.0 else math.exp(-loss_per_m * guide)
 
 
 @inlined
@@ -81,14 +92,19 @@ def response_single(
 
 @inlined
 def response_slope(
-    position: float, device_x: float, distance: float, turns_per_m: float, guide_rate: float
+    position: float,
+    device_x: float,
+    distance: float,
+    turns_per_m: float,
+    guide_rate: float,
+    loss_rate: float,
 ) -> tuple[float, float]:
     """Re and Im of (dg/dl)/g for an antenna at `position`, eqs. (66), (67).
 
-    `distance` is D, `guide_rate` is i_ref ds_m/dl.
+    `distance` is D, `guide_rate` is i_ref ds_m/dl, `loss_rate` is alpha ds_m/dl.
     """
     stretch = (position - device_x) / distance  # dD/dl
-    return -stretch / distance, -2.0 * np.pi * turns_per_m * (stretch + guide_rate)
+    return -stretch / distance - loss_rate, -2.0 * np.pi * turns_per_m * (stretch + guide_rate)
 
 
 @kernel
@@ -98,13 +114,14 @@ def element(
     """Responses of all devices to one antenna, into `distance`, `term_re` and `term_im`."""
     offset_square = field.offset_square[waveguide]
     guide = guide_length(position, field.feed[0, waveguide], field.feed[1, waveguide])
+    decay = guide_decay(guide, field.loss_per_m)
     for k in range(field.device_x.size):
         distance[k], term_re[k], term_im[k] = response(
             position,
             guide,
             field.device_x[k],
             offset_square[k],
-            field.amplitude[k],
+            decay * field.amplitude[k],
             field.turns_per_m,
             field.refractive_index,
         )
@@ -148,10 +165,15 @@ def _derivative(layout: Real, field: Field) -> Complex:
     for m in range(waveguides):
         for n in range(antennas):
             element(layout[m, n], m, field, distance, term_re, term_im)
-            rate = field.refractive_index * guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
+            side = guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
             for k in range(count):
                 slope_re, slope_im = response_slope(
-                    layout[m, n], field.device_x[k], distance[k], field.turns_per_m, rate
+                    layout[m, n],
+                    field.device_x[k],
+                    distance[k],
+                    field.turns_per_m,
+                    field.refractive_index * side,
+                    field.loss_per_m * side,
                 )
                 result[m, n, k] = complex(term_re[k], term_im[k]) * complex(slope_re, slope_im)
     return result
@@ -172,6 +194,7 @@ class PassUplink(ChannelModel):
     device_z: Real | float = 0.0  # z_k, shape (K,) or one number
     feed: Real | float = 0.0  # f_m, shape (M,) or one number
     side: Real | float = 1.0  # of the feed to which a waveguide extends; see `Field.feed`
+    loss_db_per_m: float = 0.0  # along the waveguide
 
     @property
     def differentiable(self) -> bool:
@@ -212,6 +235,7 @@ class PassUplink(ChannelModel):
             turns_per_m=1.0 / self.wavelength,
             refractive_index=self.refractive_index,
             feed=self._feed,
+            loss_per_m=self.loss_db_per_m * NEPERS_PER_DB,
         )
 
     def channels(self, layout: Real) -> Complex:

@@ -48,6 +48,9 @@ An interpolated value is at most the larger one of the two grid points in modulu
 at most its largest value at the four grid points around plus sum_k (e_k(p) a_k(p') + a_k(p) e_k(p')). The
 grid sums are in single precision; (K + 8) 2^-23 sum_k a_k(p) a_k(p') covers their rounding.
 
+A loss along the waveguides multiplies every amplitude by at most one, at each place by the same number for
+all devices. It only lowers W_m and |R|, so that the bounds hold.
+
 Bounds are rounded outwards by a relative `SLACK`, far above the rounding errors of double precision.
 Layouts may exceed the limits by the tolerance of `Scenario.checked_layout`.
 """

@@ -36,12 +36,14 @@ def _averages(scenario: Scenario) -> _Averages:
         places = np.linspace(0.0, length, AVERAGED_PLACES)[:, None]
         feed, side = field.feed[:, m]
         sides = np.where(places >= feed, 1.0, -1.0) if side == 0.0 else side
+        decay = np.exp(-field.loss_per_m * np.abs(places - feed))
         dx = places - field.device_x
         distance = np.sqrt(dx**2 + field.offset_square[m])
         turn[m] = np.mean((dx / distance + field.refractive_index * sides) ** 2, axis=0)
-        power[m] = receiver.antennas * np.mean((field.amplitude / distance) ** 2, axis=0)
+        powers = (decay * field.amplitude / distance) ** 2
+        power[m] = receiver.antennas * np.mean(powers, axis=0)
         dy = receiver.waveguide_y[m] - devices.y_m
-        weight = receiver.antennas * (field.amplitude / distance) ** 2
+        weight = receiver.antennas * powers
         direction[0, m] = np.mean(weight * dx / distance, axis=0)
         direction[1, m] = np.mean(weight * dy / distance, axis=0)
         square[m] = np.mean(weight * (dx**2 + dy**2) / distance**2, axis=0)

@@ -111,10 +111,11 @@ def layout_gradient(
             re = workspace.term_re[m, n]
             im = workspace.term_im[m, n]
             distance = workspace.distance[m, n]
-            rate = field.refractive_index * guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
+            side = guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
+            rate, loss_rate = field.refractive_index * side, field.loss_per_m * side
             for k in range(re.size):
                 slope_re, slope_im = response_slope(
-                    layout[m, n], field.device_x[k], distance[k], field.turns_per_m, rate
+                    layout[m, n], field.device_x[k], distance[k], field.turns_per_m, rate, loss_rate
                 )
                 slope_re, slope_im = modulate_slope(field.factor, layout[m, n], m, k, slope_re, slope_im)
                 # v = u_k^* m_m^*, p = v g, then Re(p g'/g)

@@ -29,6 +29,7 @@ class Receiver:
     min_gap_m: float = 0.95  # smallest distance between neighbours on a waveguide; section VI-A
     waveguide_y_m: tuple[float, ...] | None = None  # y_m of every waveguide, instead of (m-1) d
     feed: str | tuple[str, ...] = "left"  # left, right or centre, one word or one per waveguide; section II
+    loss_db_per_m: float = 0.0  # of power along a waveguide; the paper has none
 
     def __post_init__(self) -> None:
         checks.keep(
@@ -37,6 +38,7 @@ class Receiver:
             antennas=checks.whole("receiver.antennas", self.antennas, 1),
             spacing_m=checks.positive("receiver.spacing_m", self.spacing_m),
             min_gap_m=checks.at_least("receiver.min_gap_m", self.min_gap_m, 0.0),
+            loss_db_per_m=checks.at_least("receiver.loss_db_per_m", self.loss_db_per_m, 0.0),
         )
         for name in ("length_m", "height_m"):
             checks.keep(self, **{name: self._each(name, checks.positive)})
@@ -50,6 +52,9 @@ class Receiver:
                     f"per waveguide ({self.waveguides})"
                 )
             checks.keep(self, waveguide_y_m=self._each("waveguide_y_m", checks.number))
+        checks.decibels(
+            "receiver.loss_db_per_m times length_m", self.loss_db_per_m * float(self.lengths.max())
+        )
         shortest = float(self.lengths.min())
         needed = (self.antennas - 1) * self.min_gap_m
         if shortest < needed * (1.0 - ROUNDING):

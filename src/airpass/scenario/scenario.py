@@ -125,6 +125,7 @@ class Scenario:
             height=np.array(self.receiver.height_m),
             feed=self.receiver.feed_x,
             side=self.receiver.feed_side,
+            loss_db_per_m=self.receiver.loss_db_per_m,
             wavelength=self.radio.wavelength_m,
             refractive_index=self.radio.refractive_index,
             path_gain=self.radio.path_gain,

@@ -13,7 +13,8 @@ import numpy as np
 from airpass.channel.field import Field, modulate_one
 from airpass.channel.pass_uplink import element, guide_length, response_single
 from airpass.core.types import Complex, Real, Short, Single
-from airpass.kernels.jit import kernel
+from airpass.kernels.jit import inlined, kernel
+from airpass.kernels.math import exp
 from airpass.optim import projections
 from airpass.scenario import Scenario
 from airpass.scenario.scenario import CLOSEST_M
@@ -35,12 +36,18 @@ class Space(NamedTuple):
     table: Short  # responses, shape (M, K, 2, P); M = 0 if it is not stored
 
 
+@inlined
+def _rounded(value: np.float32) -> np.int16:
+    # A device in line with a waveguide may come closer to it than to its axis.
+    return np.int16(min(max(value, -LARGEST), LARGEST))
+
+
 @kernel
 def response_row(space: Space, waveguide: int, device: int, first: int, out_re: Short, out_im: Short) -> None:
     """Table entries of one device at the grid points first, first + 1, ..."""
     field = space.field
     offset_square = field.offset_square[waveguide, device]
-    feed, side = field.feed[0, waveguide], field.feed[1, waveguide]
+    feed, side, loss = field.feed[0, waveguide], field.feed[1, waveguide], field.loss_per_m
     x = field.device_x[device]
     amplitude = LARGEST * np.float32(np.sqrt(max(offset_square, CLOSEST_M * CLOSEST_M)))
     for p in range(out_re.size):
@@ -50,9 +57,13 @@ def response_row(space: Space, waveguide: int, device: int, first: int, out_re: 
             place, guide, x, offset_square, amplitude, field.turns_per_m, field.refractive_index
         )
         re, im = modulate_one(field.factor, place, waveguide, device, re, im)
-        # A device in line with a waveguide may come closer to it than to its axis.
-        out_re[p] = np.int16(min(max(re, -LARGEST), LARGEST))
-        out_im[p] = np.int16(min(max(im, -LARGEST), LARGEST))
+        out_re[p], out_im[p] = _rounded(re), _rounded(im)
+    if loss > 0.0:
+        for p in range(out_re.size):
+            # `guide_decay` would not vectorise.
+            decay = np.float32(exp(-loss * guide_length((first + p) * space.step, feed, side)))
+            out_re[p] = np.int16(decay * np.float32(out_re[p]))
+            out_im[p] = np.int16(decay * np.float32(out_im[p]))
 
 
 @kernel

@@ -1,0 +1,212 @@
+"""Channel models: loss along the waveguide, and factors on the paper's closed form."""
+
+import cmath
+import json
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from airpass import Receiver, Scenario, design
+from airpass.core.types import Complex, Real
+from airpass.designs.joint.ascent import new_workspace, value_and_gradient
+from airpass.designs.joint.space import scores_at, space_of
+from airpass.designs.joint.wanted import respond, wanted_of
+from airpass.geometry import hago
+from airpass.kernels.jit import kernel
+from independent import check_design
+from taylor import remainder_slope
+
+# Feeds of all kinds, heights and lengths that differ, and a device above the waveguides.
+ROOM: dict[str, Any] = {
+    "receiver": {
+        "waveguides": 3,
+        "antennas": 3,
+        "length_m": [12.0, 10.0, 9.0],
+        "height_m": [3.0, 3.5, 2.5],
+        "waveguide_y_m": [-1.0, 4.0, 7.5],
+        "feed": ["left", "centre", "right"],
+        "min_gap_m": 0.4,
+    },
+    "radio": {"snr_db": 6.0},
+    "devices": {
+        "x_m": [1.0, 3.5, 8.0, 11.0, 6.0],
+        "y_m": [0.0, 6.0, 2.0, 5.0, 3.0],
+        "z_m": [0.0, 1.2, 0.8, 5.0, 0.0],
+        "gain": [1.0, 0.9, 1.1, 1.0, 0.8],
+        "samples": 600,
+    },
+}
+LAYOUT = np.array([[0.7, 4.1, 11.2], [1.3, 4.9, 8.8], [2.0, 5.5, 8.1]])
+
+
+def room(channel: Any = None, **receiver: Any) -> Scenario:
+    tables = ROOM | {"receiver": ROOM["receiver"] | receiver}
+    return Scenario.from_dict(tables if channel is None else tables | {"channel": channel})
+
+
+def term(place: float, m: int, k: int, loss_db_per_m: float = 0.0) -> complex:
+    """g_{k,m,n} from the tables: straight path, then along the waveguide to its feed."""
+    receiver, devices = ROOM["receiver"], ROOM["devices"]
+    length = receiver["length_m"][m]
+    feed = {"left": 0.0, "right": length, "centre": length / 2}[receiver["feed"][m]]
+    device = (devices["x_m"][k], devices["y_m"][k], devices["z_m"][k])
+    free = math.dist((place, receiver["waveguide_y_m"][m], receiver["height_m"][m]), device)
+    guided = abs(place - feed)
+    phase = 2 * math.pi / 0.125 * (free + 1.45 * guided)
+    amplitude = devices["gain"][k] / (math.sqrt(3) * free) * 10 ** (-loss_db_per_m * guided / 20)
+    return complex(amplitude * cmath.exp(-1j * phase))
+
+
+def by_formula(layout: Real, loss_db_per_m: float) -> Complex:
+    return np.array(
+        [
+            [sum(term(place, m, k, loss_db_per_m) for place in row) for k in range(5)]
+            for m, row in enumerate(layout)
+        ]
+    )
+
+
+@kernel
+def packed_responses(place: float, waveguide: int, space: Any, wanted: Any) -> Any:
+    re, im = np.empty(wanted.device.size, np.float32), np.empty(wanted.device.size, np.float32)
+    respond(place, waveguide, space, wanted, wanted.offset_square[waveguide], re, im)
+    return re, im
+
+
+class Loops:
+    """What compiled loops compute, next to what the model says."""
+
+    def __init__(self, scenario: Scenario, error: float) -> None:
+        self.scenario = scenario
+        self.error = error  # of the tabulated factor, relative to the largest response
+        self.scale = np.sqrt(scenario.budget) / scenario.weights
+        self.space = space_of(scenario, self.scale, 0.25, 2**20)
+        self.wanted = wanted_of(self.space, np.array([4, 0, 3]), np.ones(3))
+        rng = np.random.default_rng(0)
+        self.beam = rng.standard_normal(3) + 1j * rng.standard_normal(3)
+        self.beam /= np.linalg.norm(self.beam)
+
+    def check_values(self) -> None:
+        """Double precision, single precision, and the table of the joint search."""
+        uplink = self.scenario.uplink
+        exact = np.abs(self.beam.conj() @ (self.scale * uplink.channels(LAYOUT))) ** 2
+        found = scores_at(self.space, LAYOUT, self.beam)
+        np.testing.assert_allclose(found, exact, atol=(1e-12 + 4 * self.error) * exact.max())
+        places = np.linspace(0.0, 9.0, 37)  # a step of 0.25 m, within all waveguides
+        terms = self.scale * uplink.terms(np.tile(places, (3, 1)), 3)
+        largest = np.abs(terms).max()
+        for p, place in enumerate(places):
+            for m in range(3):
+                re, im = packed_responses(place, m, self.space, self.wanted)
+                expected = terms[m, p, self.wanted.device]
+                np.testing.assert_allclose(
+                    self.space.reference * (re + 1j * im), expected, atol=(1e-6 + self.error) * largest
+                )
+                unit = self.space.row_scale[m] * self.space.reference
+                table = self.space.table[m, :, :, p].astype(float)
+                entries = unit * (table[:, 0] + 1j * table[:, 1])
+                assert (np.abs(entries - terms[m, p]) < 3.0 * unit + self.error * largest).all()
+
+    def check_gradients(self) -> None:
+        """HAGO's gradient, and that of the joint ascent, by Taylor's formula."""
+        scenario, rng = self.scenario, np.random.default_rng(1)
+        field = scenario.uplink.field(3)
+        workspace = hago.new_workspace(3, 3, 5)
+        pull, gradient, direction = rng.random(5), np.empty((3, 3)), rng.standard_normal((3, 3))
+
+        def value(layout: Real) -> float:
+            hago.gains(layout, self.beam, field, workspace)
+            return float(pull @ (workspace.gain_re**2 + workspace.gain_im**2))
+
+        value(LAYOUT)
+        hago.layout_gradient(LAYOUT, self.beam, field, workspace, pull, gradient)
+        along = float((gradient * direction).sum())
+        assert 1.95 < remainder_slope(lambda t: value(LAYOUT + t * direction), along, 1e-4) < 2.05
+        joint = new_workspace(3, 3, self.wanted.device.size)
+
+        def ascent(t: float) -> float:
+            shifted = LAYOUT + t * direction
+            return value_and_gradient(shifted, self.beam, self.space, self.wanted, 1, joint)[0]
+
+        ascent(0.0)
+        expected = float((joint.by_layout * direction).sum())
+        t = 1e-4
+        assert (ascent(t) - ascent(-t)) / (2 * t) == pytest.approx(expected, rel=2e-3)  # single precision
+
+
+def check_derivative(scenario: Scenario, layout: Real = LAYOUT) -> None:
+    """d g/d l by Taylor's formula, for every antenna and device."""
+    derivative = scenario.uplink.derivative(layout)
+    for m, n in np.ndindex(layout.shape):
+        for k in range(scenario.devices.count):
+
+            def moved(t: float, m: int = m, n: int = n, k: int = k) -> complex:
+                shifted = layout.copy()
+                shifted[m, n] += t
+                return complex(scenario.uplink.channels(shifted)[m, k])
+
+            assert 1.95 < remainder_slope(moved, complex(derivative[m, n, k]), 1e-3) < 2.05
+
+
+class TestLoss:
+    @pytest.mark.parametrize("loss", [0.0, 0.08, 1.3])
+    def test_channels_follow_the_formula(self, loss: float) -> None:
+        found = room(loss_db_per_m=loss).channels(LAYOUT)
+        np.testing.assert_allclose(found, by_formula(LAYOUT, loss), atol=1e-12)
+
+    def test_power_after_forty_metres(self) -> None:
+        # 0.08 dB/m over 40 m are 3.2 dB.
+        receiver = Receiver(waveguides=1, antennas=1, loss_db_per_m=0.08)
+        scenario = replace(Scenario.paper(devices=1, seed=1), receiver=receiver)
+        plain = replace(scenario, receiver=replace(receiver, loss_db_per_m=0.0))
+        end = np.array([[40.0]])
+        ratio = np.abs(scenario.channels(end) / plain.channels(end)) ** 2
+        assert ratio[0, 0] == pytest.approx(10**-0.32, rel=1e-12)
+
+    def test_derivative_by_taylor(self) -> None:
+        check_derivative(room(loss_db_per_m=1.3))
+
+    def test_compiled_loops(self) -> None:
+        loops = Loops(room(loss_db_per_m=1.3), 0.0)
+        loops.check_values()
+        loops.check_gradients()
+
+    def test_designs_are_as_claimed_and_weaker(self, run: Any) -> None:
+        weakest = []
+        for loss in (0.0, 0.3):
+            scenario = Scenario.paper(devices=6, waveguides=3, antennas=3, snr_db=10.0, seed=3)
+            scenario = replace(scenario, receiver=replace(scenario.receiver, loss_db_per_m=loss))
+            weakest.append(design(scenario, options={"effort": "fast"}).weakest_score)
+        assert weakest[1] < weakest[0]
+        for method in ("airpass", "airpass-plus"):
+            arguments = ("--set", "receiver.loss_db_per_m=0.08", "--method", method, "--json", "-")
+            document = json.loads(run("design", *arguments).out)
+            assert document["scenario"]["receiver"]["loss_db_per_m"] == 0.08
+            check_design(document)
+
+    def test_margins_see_the_loss(self) -> None:
+        # A robust design is at least as robust as it claims to be; only its powers depend on the loss.
+        from airpass.designs.margins import margins
+
+        lossy, plain = (margins(room(loss_db_per_m=loss), 2.0, 0.95) for loss in (0.5, 0.0))
+        assert (lossy < plain).all()
+
+    def test_bounds_hold(self) -> None:
+        from airpass import certify_layouts
+
+        scenario = Scenario.paper(devices=6, waveguides=2, antennas=2, snr_db=4.0, seed=3)
+        scenario = replace(scenario, receiver=replace(scenario.receiver, loss_db_per_m=0.3))
+        found = design(scenario, options={"effort": "fast"})
+        bound = certify_layouts(scenario)
+        assert found.selected_count <= bound.at_most
+        assert (found.scores <= bound.best_scores).all()
+
+    @pytest.mark.parametrize("loss", [-0.1, 1e3, "much"])
+    def test_wrong_values(self, loss: Any) -> None:
+        from airpass import InvalidInput
+
+        with pytest.raises(InvalidInput, match=r"receiver\.loss_db_per_m"):
+            room(loss_db_per_m=loss)
