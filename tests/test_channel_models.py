@@ -3,13 +3,16 @@
 import cmath
 import json
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from airpass import Receiver, Scenario, design
+from airpass import Design, InvalidInput, Receiver, Scenario, certify_layouts, design, load
+from airpass.channel.factor import ChannelFactor
+from airpass.channel.pattern import Pattern
 from airpass.core.types import Complex, Real
 from airpass.designs.joint.ascent import new_workspace, value_and_gradient
 from airpass.designs.joint.space import scores_at, space_of
@@ -195,8 +198,6 @@ class TestLoss:
         assert (lossy < plain).all()
 
     def test_bounds_hold(self) -> None:
-        from airpass import certify_layouts
-
         scenario = Scenario.paper(devices=6, waveguides=2, antennas=2, snr_db=4.0, seed=3)
         scenario = replace(scenario, receiver=replace(scenario.receiver, loss_db_per_m=0.3))
         found = design(scenario, options={"effort": "fast"})
@@ -206,7 +207,178 @@ class TestLoss:
 
     @pytest.mark.parametrize("loss", [-0.1, 1e3, "much"])
     def test_wrong_values(self, loss: Any) -> None:
-        from airpass import InvalidInput
-
         with pytest.raises(InvalidInput, match=r"receiver\.loss_db_per_m"):
             room(loss_db_per_m=loss)
+
+
+def device_height(m: int, k: int) -> float:
+    """How far device k is below waveguide m."""
+    return float(ROOM["receiver"]["height_m"][m] - ROOM["devices"]["z_m"][k])
+
+
+def free_path(place: float, m: int, k: int) -> float:
+    """D."""
+    receiver, devices = ROOM["receiver"], ROOM["devices"]
+    device = (devices["x_m"][k], devices["y_m"][k], devices["z_m"][k])
+    return math.dist((place, receiver["waveguide_y_m"][m], receiver["height_m"][m]), device)
+
+
+def with_factor(factor: Any) -> Complex:
+    """Channels at `LAYOUT` with a factor (place, m, k)."""
+    return np.array(
+        [
+            [sum(term(place, m, k) * factor(place, m, k) for place in row) for k in range(5)]
+            for m, row in enumerate(LAYOUT)
+        ]
+    )
+
+
+def check_channels(found: Design) -> None:
+    """Channels and scores are those of the model itself, not of a table."""
+    assert found.layout is not None
+    channels = found.scenario.channels(found.layout)
+    np.testing.assert_array_equal(found.channels, channels)
+    received = np.conj(found.beam) @ channels / found.scenario.weights
+    np.testing.assert_allclose(found.scores, found.scenario.budget * np.abs(received) ** 2, rtol=1e-12)
+
+
+class TestPattern:
+    @pytest.mark.parametrize("exponent", [0.0, 1.0, 3.5])
+    def test_channels_follow_the_formula(self, exponent: float) -> None:
+        def factor(place: float, m: int, k: int) -> float:
+            angle = math.acos(device_height(m, k) / free_path(place, m, k))
+            return math.cos(angle) ** (exponent / 2) if angle < math.pi / 2 or exponent == 0 else 0.0
+
+        scenario = room({"model": "pattern", "exponent": exponent})
+        np.testing.assert_allclose(scenario.channels(LAYOUT), with_factor(factor), atol=2e-9)  # -180 dB
+
+    def test_without_exponent_it_is_the_papers_model(self) -> None:
+        plain, scenario = room(), room({"model": "pattern", "exponent": 0.0})
+        np.testing.assert_allclose(scenario.channels(LAYOUT), plain.channels(LAYOUT), rtol=1e-14)
+        np.testing.assert_allclose(
+            scenario.uplink.derivative(LAYOUT), plain.uplink.derivative(LAYOUT), rtol=1e-14
+        )
+
+    def test_derivative_by_taylor(self) -> None:
+        # Without the device above the waveguides, whose channel is zero.
+        scenario = room({"model": "pattern", "exponent": 3.0})
+        devices = replace(scenario.devices, z_m=np.minimum(scenario.devices.z_m, 1.2))
+        check_derivative(replace(scenario, devices=devices))
+
+    def test_compiled_loops(self) -> None:
+        loops = Loops(room({"model": "pattern", "exponent": 3.0}), 1e-5)
+        loops.check_values()
+        loops.check_gradients()
+
+    def test_designs_and_bounds(self) -> None:
+        scenario = Scenario.paper(devices=8, waveguides=3, antennas=3, snr_db=6.0, seed=3)
+        plain = design(scenario, options={"effort": "fast"})
+        pattern = replace(scenario, channel=(Pattern(2.0),))
+        found = design(pattern, options={"effort": "fast"})
+        assert 0 < found.selected_count <= plain.selected_count
+        check_channels(found)
+        assert found.trace[-1].selected_count == found.selected_count
+        bound = certify_layouts(pattern)
+        assert found.selected_count <= bound.at_most
+        assert (found.scores <= bound.best_scores).all()
+        assert bound.bounds["correlations"] is None
+
+    @pytest.mark.parametrize("geometry", ["hago", "elementwise"])
+    def test_geometry_methods(self, geometry: str) -> None:
+        scenario = room({"model": "pattern", "exponent": 2.0})
+        start = design(scenario, selection="hrmc+", geometry="fixed")
+        found = design(scenario, selection="hrmc+", geometry=geometry, options={"max_iterations": 3})
+        assert (found.selected_count, found.weakest_score) > (start.selected_count, start.weakest_score)
+        check_channels(found)
+
+    def test_a_layout_for_many_draws(self) -> None:
+        scenario = replace(
+            Scenario.paper(devices=5, waveguides=2, antennas=2, seed=1), channel=(Pattern(2.0),)
+        )
+        found = design(scenario, "airpass-lasting", options={"draws": 3, "sweeps": 1})
+        check_channels(found)
+
+    def test_maps_of_the_room(self) -> None:
+        scenario = room({"model": "pattern", "exponent": 2.0})
+        found = design(scenario, selection="hrmc", geometry="fixed")
+        devices = scenario.devices
+        gain = found.receive_gain(devices.x_m, devices.y_m, devices.z_m) * devices.gain**2
+        np.testing.assert_allclose(scenario.budget * gain / scenario.weights**2, found.scores, rtol=1e-9)
+        assert (found.mean_gain(devices.x_m, devices.y_m, devices.z_m) >= 0.0).all()
+
+
+@dataclass(frozen=True)
+class Wrong(ChannelFactor):
+    """A model with mistakes."""
+
+    name = "wrong"
+
+    kind: str = "shape"
+
+    def factor(self, room: Any, places: Real) -> Any:
+        shape = (*places.shape, room.device_x.size)
+        values = {"shape": np.ones(places.shape), "nan": np.full(shape, np.nan), "text": "one"}
+        return values.get(self.kind, np.ones(shape))
+
+
+class TestModels:
+    def test_round_trip_through_files(self, tmp_path: Path) -> None:
+        for channel in ({"model": "pattern", "exponent": 2.0}, [{"model": "pattern"}, {"model": "pattern"}]):
+            scenario = room(channel)
+            scenario.save(tmp_path / "room.toml")
+            again = Scenario.load(tmp_path / "room.toml")
+            assert again.to_dict() == scenario.to_dict()
+            np.testing.assert_array_equal(again.channels(LAYOUT), scenario.channels(LAYOUT))
+            found = design(scenario, selection="hrmc", geometry="fixed")
+            found.save(tmp_path / "design.json")
+            stored = load(tmp_path / "design.json")
+            assert isinstance(stored, Design)
+            assert stored.scenario.channel == scenario.channel
+
+    def test_two_factors_are_multiplied(self) -> None:
+        one, two = room({"model": "pattern"}), room([{"model": "pattern", "exponent": 0.5}] * 2)
+        np.testing.assert_allclose(one.channels(LAYOUT), two.channels(LAYOUT), rtol=1e-12)
+        np.testing.assert_allclose(one.uplink.derivative(LAYOUT), two.uplink.derivative(LAYOUT), rtol=1e-12)
+
+    def test_the_command_line(self, run: Any) -> None:
+        given = ("--set", "channel.model=pattern", "--set", "channel.exponent=2", "--method", "airpass")
+        document = json.loads(run("design", *given, "--json", "-").out)
+        assert document["scenario"]["channel"] == {"model": "pattern", "exponent": 2.0}
+
+    @pytest.mark.parametrize(
+        ("channel", "words"),
+        [
+            ({"model": "patern"}, ["channel.model", "'patern'", "pattern"]),
+            ({"exponent": 1.0}, ["channel.model", "None", "pattern"]),
+            ({"model": "pattern", "power": 1.0}, ["channel.power", "exponent"]),
+            ({"model": "pattern", "exponent": -1.0}, ["channel.exponent", "-1", ">= 0"]),
+            ({"model": "pattern", "exponent": "wide"}, ["channel.exponent", "wide", "number"]),
+            ("pattern", ["channel", "'pattern'", "table"]),
+            ([3], ["channel", "3", "table"]),
+        ],
+    )
+    def test_mistakes_end_in_one_line(self, channel: Any, words: list[str]) -> None:
+        with pytest.raises(InvalidInput) as caught:
+            room(channel)
+        assert "\n" not in str(caught.value)
+        for word in words:
+            assert word in str(caught.value)
+
+    @pytest.mark.parametrize("kind", ["shape", "nan", "text"])
+    def test_what_a_model_returns_is_checked(self, kind: str) -> None:
+        with pytest.raises(InvalidInput, match=r"'wrong': factor returned .* \(3, 3, 5\)"):
+            replace(room(), channel=(Wrong(kind),)).channels(LAYOUT)
+
+    def test_what_a_model_does_not_support_is_refused(self) -> None:
+        scenario = replace(room(), channel=(Wrong("fine"),))
+        with pytest.raises(InvalidInput, match="no derivative: use airpass-plus"):
+            design(scenario, "airpass", start_layout=LAYOUT, options={"selection": {"starts": 1}})
+        with pytest.raises(InvalidInput, match="no derivative"):
+            scenario.uplink.derivative(LAYOUT)
+        with pytest.raises(InvalidInput, match="bounds over all layouts"):
+            certify_layouts(scenario)
+        pattern = room({"model": "pattern"})
+        with pytest.raises(InvalidInput, match="arrays without waveguides"):
+            design(pattern, "mimo-m")
+        with pytest.raises(InvalidInput, match="tolerance_mm"):
+            design(pattern, options={"tolerance_mm": 1.0})

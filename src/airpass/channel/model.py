@@ -80,6 +80,10 @@ class ChannelModel(ABC):
         """
 
     @abstractmethod
+    def require_derivative(self) -> None:
+        """Raise `InvalidInput` if there is no derivative."""
+
+    @abstractmethod
     def field(self, antennas: int, devices: Mask | None = None) -> Field:
         """What compiled loops take, for `antennas` on each waveguide, for all or some devices."""
 

@@ -201,6 +201,9 @@ class PassUplink(ChannelModel):
         """Always true."""
         return True
 
+    def require_derivative(self) -> None:
+        """Do nothing."""
+
     @property
     def passive(self) -> bool:
         """Always true."""

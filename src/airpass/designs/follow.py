@@ -19,7 +19,7 @@ from airpass import aircomp
 from airpass.core.types import Complex, Flag, Index, Mask, Real
 from airpass.designs.joint.ascent import AscentLimits, ascend
 from airpass.designs.joint.chain import Found
-from airpass.designs.joint.space import Space, scores_at, space_of
+from airpass.designs.joint.space import Space, exact_scores, space_of
 from airpass.designs.joint.wanted import wanted_of
 from airpass.scenario import Scenario
 from airpass.selection.hrmc_plus import regrow
@@ -119,7 +119,9 @@ class _Climb:
         channels = self.scenario.uplink.channels(layout)
         effective = aircomp.effective_channels(channels, self.scenario.weights, self.scenario.budget)
         grown = regrow(effective, beam)
-        return Found(layout, grown, scores_at(self.space, layout, grown), self.scenario.priorities)
+        return Found(
+            layout, grown, exact_scores(self.scenario, self.space, layout, grown), self.scenario.priorities
+        )
 
     def raised(self, found: Found, devices: Index) -> Found:
         """Raise the weakest score of some devices; the best of the ends."""

@@ -264,13 +264,20 @@ class _Draws:
 def _joined(scenarios: Sequence[Scenario]) -> Field:
     """The field of the devices of all draws, one after the other, with amplitudes of effective channels."""
     receiver = scenarios[0].receiver
-    fields = [scenario.uplink.field(receiver.antennas) for scenario in scenarios]
-    scale = np.sqrt(scenarios[0].budget) / scenarios[0].weights
-    return fields[0]._replace(
-        device_x=np.concatenate([one.device_x for one in fields]),
-        offset_square=np.ascontiguousarray(np.concatenate([one.offset_square for one in fields], axis=1)),
-        amplitude=np.concatenate([scale * one.amplitude for one in fields]),
+    for model in scenarios[0].channel:
+        if hasattr(model, "seed"):
+            raise InvalidInput(
+                f"channel.model = {model.name!r} is drawn for given devices: use another method, such as "
+                "airpass-plus"
+            )
+    drawn = [scenario.devices for scenario in scenarios]
+    x, y, z, gain = (
+        np.concatenate([getattr(devices, name) for devices in drawn])
+        for name in ("x_m", "y_m", "z_m", "gain")
     )
+    field = scenarios[0].uplink.with_devices(x, y, z, gain).field(receiver.antennas)
+    scale = np.sqrt(scenarios[0].budget) / scenarios[0].weights
+    return field._replace(amplitude=np.tile(scale, len(scenarios)) * field.amplitude)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from airpass.core.errors import InvalidInput
 from airpass.core.types import Complex, Real
 from airpass.scenario import Scenario
 
@@ -65,6 +66,11 @@ def margins(scenario: Scenario, tolerance_mm: float, confidence: float, displace
     result: Real = np.ones(scenario.devices.count)
     if tolerance_mm == 0.0 and displacement_mm == 0.0:
         return result
+    if not scenario.uplink.closed_form:
+        raise InvalidInput(
+            "tolerance_mm and displacement_mm: required scores are known for the paper's channel only; set "
+            "both to 0, or leave out the table channel"
+        )
     averages = _averages(scenario)
     if tolerance_mm > 0.0:
         result = _averaged(scenario, averages.power, averages.turn, tolerance_mm, confidence)

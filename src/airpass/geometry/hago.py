@@ -252,6 +252,7 @@ class Hago(GeometryMethod):
         self, scenario: Scenario, layout: Real, beam: Complex, devices: Mask, rng: np.random.Generator
     ) -> LayoutSearch:
         """Algorithm 2 from `layout`, for the devices marked in `devices` (at least one)."""
+        scenario.uplink.require_derivative()
         receiver = scenario.receiver
         before = weakest_gain(scenario, layout, beam, devices)
         unit = 1.0

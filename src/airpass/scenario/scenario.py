@@ -15,12 +15,15 @@ import numpy as np
 import tomli_w
 
 from airpass.channel.colocated import AXES, SHAPES, ColocatedArray, line_array, plane_array
+from airpass.channel.factor import ChannelFactor
+from airpass.channel.factored import FactoredUplink
 from airpass.channel.model import ChannelModel
 from airpass.channel.pass_uplink import PassUplink
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
 from airpass.core.types import Complex, Real
+from airpass.scenario.channel import model_table, models_from, models_of
 from airpass.scenario.devices import COLUMNS, LISTS, PRIORITY, DeviceDraw, Devices
 from airpass.scenario.radio import Radio
 from airpass.scenario.receiver import ROUNDING, Receiver
@@ -39,8 +42,12 @@ class Scenario:
     radio: Radio = field(default_factory=Radio)
     devices: Devices = field(default_factory=lambda: DeviceDraw().draw())
     weighting: Weighting = field(default_factory=Weighting)
+    # Factors on the paper's channel: a model, or several that are multiplied. Given as an object, a class, a
+    # name, `file.py:Name`, or a list of these; stored as a tuple of objects. Empty: the paper's model.
+    channel: tuple[ChannelFactor, ...] = ()
 
     def __post_init__(self) -> None:
+        checks.keep(self, channel=models_of(self.channel, self.seed))
         receiver, devices = self.receiver, self.devices
         if devices.z_m.max() < receiver.heights.min() - CLOSEST_M:
             return
@@ -116,7 +123,7 @@ class Scenario:
     @cached_property
     def uplink(self) -> ChannelModel:
         """The pinching-antenna channel as a function of the antenna positions."""
-        return PassUplink(
+        closed_form = PassUplink(
             device_x=self.devices.x_m,
             device_y=self.devices.y_m,
             device_z=self.devices.z_m,
@@ -130,6 +137,9 @@ class Scenario:
             refractive_index=self.radio.refractive_index,
             path_gain=self.radio.path_gain,
         )
+        if not self.channel:
+            return closed_form
+        return FactoredUplink(closed_form, self.channel, self.receiver.lengths)
 
     def channels(self, layout: Real) -> Complex:
         """G(L), complex, shape (M, K), eq. (12).
@@ -179,6 +189,11 @@ class Scenario:
         ColocatedArray
             The array with the channels to the scenario's devices.
         """
+        if self.channel:
+            raise InvalidInput(
+                f"channel.model = {self.channel[0].name!r}: holds for antennas on waveguides; leave it out "
+                "for arrays without waveguides"
+            )
         places = np.column_stack([self.devices.x_m, self.devices.y_m, self.devices.z_m])
         for k in np.flatnonzero((positions[:, None] == places).all(axis=2).any(axis=0))[:1]:
             raise InvalidInput(
@@ -272,36 +287,42 @@ class Scenario:
         devices["samples"] = [int(n) if n.is_integer() else n for n in devices["samples"]]
         if self.devices.has_priorities:
             devices[PRIORITY] = self.devices.priority.tolist()
-        return {
+        tables = {
             "receiver": receiver,
             "radio": asdict(self.radio),
             "devices": devices,
             "weights": asdict(self.weighting),
         }
+        models = [model_table(model) for model in self.channel]
+        return tables | ({"channel": models if len(models) > 1 else models[0]} if models else {})
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "Scenario":
+    def from_dict(cls, data: Mapping[str, Any], trusted: bool = True) -> "Scenario":
         """The scenario of nested tables, as in a scenario file; absent keys take defaults.
 
         Parameters
         ----------
         data
-            Tables `receiver`, `radio`, `devices` and `weights`.
+            Tables `receiver`, `radio`, `devices`, `weights` and `channel`.
+        trusted
+            Whether a channel model `file.py:Name` may be imported. If not, a placeholder with its name and
+            options stands for it, and for any model that is not registered.
 
         Returns
         -------
         Scenario
             The scenario.
         """
-        checks.known_keys("", data, ("receiver", "radio", "devices", "weights"))
+        checks.known_keys("", data, ("receiver", "radio", "devices", "weights", "channel"))
         for name, table in data.items():
-            if not isinstance(table, Mapping):
+            if name != "channel" and not isinstance(table, Mapping):
                 raise InvalidInput(f"{name} = {table!r}: must be a table of keys")
         return cls(
             receiver=_build(Receiver, "receiver", data.get("receiver", {})),
             radio=_build(Radio, "radio", data.get("radio", {})),
             devices=_devices(data.get("devices", {})),
             weighting=_build(Weighting, "weights", data.get("weights", {})),
+            channel=tuple(models_from(data.get("channel", []), trusted)),
         )
 
     @classmethod

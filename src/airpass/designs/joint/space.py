@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from airpass import aircomp
 from airpass.channel.field import Field, modulate_one
 from airpass.channel.pass_uplink import element, guide_length, response_single
 from airpass.core.types import Complex, Real, Short, Single
@@ -117,6 +118,28 @@ def space_of(scenario: Scenario, scale: Real, step_m: float, table_bytes: float)
     for m in range(shape[0]):
         fill_table(space, m)
     return space
+
+
+def exact_scores(scenario: Scenario, space: Space, layout: Real, beam: Complex) -> Real:
+    """z_k of all devices, shape (K,), also if loops take a part of the channel from a table.
+
+    Parameters
+    ----------
+    scenario, space
+        The scenario and its space.
+    layout, beam
+        Positions in metres, shape (M, N), and the beam, shape (M,).
+
+    Returns
+    -------
+    Real
+        Scores.
+    """
+    if space.field.factor is None:
+        return scores_at(space, layout, beam)
+    channels = scenario.uplink.channels(layout)
+    effective = aircomp.effective_channels(channels, scenario.weights, scenario.budget)
+    return aircomp.scores(beam, effective)
 
 
 @kernel
