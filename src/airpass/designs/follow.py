@@ -21,6 +21,7 @@ from airpass.designs.joint.ascent import AscentLimits, ascend
 from airpass.designs.joint.chain import Found
 from airpass.designs.joint.space import Space, exact_scores, space_of
 from airpass.designs.joint.wanted import wanted_of
+from airpass.geometry.base import anywhere
 from airpass.scenario import Scenario
 from airpass.selection.hrmc_plus import regrow
 
@@ -73,6 +74,7 @@ def follow(
     beam : Complex
         The beam. Both select at least as many devices as the old layout with the beam grown from the old.
     """
+    anywhere(scenario, "follow")
     scale = np.sqrt(scenario.budget) / scenario.weights
     space = space_of(scenario, scale, scenario.radio.wavelength_m, 0.0)
     climb = _Climb(scenario, space, layout, distance_m)

@@ -4,7 +4,8 @@ The usual geometry method of the pinching-antenna literature. Each antenna is ev
 the whole interval between its neighbours, the best point is refined, and the antenna is moved if the
 weakest normalised gain increases. Sweeps are repeated until the gain no longer increases. The phase of a
 device's gain changes by 2 pi about every lambda/(1 + i_ref), so the grid step must not exceed lambda/20:
-a coarser grid would not resolve the oscillation of the gain.
+a coarser grid would not resolve the oscillation of the gain. If the receiver has places, all of these are
+evaluated instead, and nothing is refined.
 """
 
 from dataclasses import dataclass
@@ -15,12 +16,13 @@ from airpass.channel.field import Field
 from airpass.channel.pass_uplink import element
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
-from airpass.core.types import Complex, Mask, Real
+from airpass.core.types import Complex, Index, Mask, Real
 from airpass.geometry.base import GeometryMethod, LayoutSearch, no_worse
 from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma
 from airpass.kernels.sums import lane_min
 from airpass.scenario import Scenario
+from airpass.scenario.receiver import candidate_places
 
 REFINEMENTS = 3  # rounds of a ten times finer grid around the best point
 
@@ -50,6 +52,8 @@ def _weakest_with(
 def _sweeps(
     layout: Real,
     lengths: Real,
+    places: Real,
+    counts: Index,
     min_gap: float,
     beam: Complex,
     field: Field,
@@ -58,7 +62,10 @@ def _sweeps(
     max_sweeps: int,
     tolerance: float,
 ) -> tuple[Real, int, int]:
-    """Layout, number of sweeps, and number of positions evaluated."""
+    """Layout, number of sweeps, and number of positions evaluated.
+
+    `places` and `counts` are those of `candidate_places`; without places there are no columns.
+    """
     waveguides, antennas = layout.shape
     count = field.device_x.size
     layout = layout.copy()
@@ -98,10 +105,19 @@ def _sweeps(
                     rest_re[k] = gain_re[k] - (x * scratch[1, k] + y * scratch[2, k])
                     rest_im[k] = gain_im[k] - (x * scratch[2, k] - y * scratch[1, k])
                 place = layout[m, n]
+                for i in range(counts[m]):
+                    if low <= places[m, i] <= high:
+                        value = _weakest_with(
+                            places[m, i], m, x, y, field, rest_re, rest_im, per_weight_square, scratch
+                        )
+                        tried += 1
+                        if value > best:
+                            best = value
+                            place = places[m, i]
                 points = int(np.ceil((high - low) / grid_step)) + 1
                 step = (high - low) / (points - 1)
                 start = low
-                for _ in range(1 + REFINEMENTS):
+                for _ in range(1 + REFINEMENTS if counts[m] == 0 else 0):
                     for i in range(points):
                         position = min(start + i * step, high)
                         value = _weakest_with(
@@ -155,7 +171,8 @@ class Elementwise(GeometryMethod):
         moved, sweeps, tried = _sweeps(
             np.ascontiguousarray(layout),
             receiver.lengths,
-            float(receiver.min_gap_m),
+            *candidate_places(receiver),
+            float(receiver.min_gap_m if receiver.places is None else receiver.place_gap_m),
             beam,
             scenario.uplink.field(receiver.antennas, devices),
             1.0 / scenario.weights[devices] ** 2,

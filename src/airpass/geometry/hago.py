@@ -26,7 +26,7 @@ from airpass.channel.field import Field, modulate_slope
 from airpass.channel.pass_uplink import element, guide_slope, response_slope
 from airpass.core import checks
 from airpass.core.types import Complex, Mask, Real
-from airpass.geometry.base import GeometryMethod, LayoutSearch, no_worse, weakest_gain
+from airpass.geometry.base import GeometryMethod, LayoutSearch, anywhere, no_worse, weakest_gain
 from airpass.geometry.slack import invert, layout_from_raw, raw_gradient
 from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma
@@ -252,6 +252,7 @@ class Hago(GeometryMethod):
         self, scenario: Scenario, layout: Real, beam: Complex, devices: Mask, rng: np.random.Generator
     ) -> LayoutSearch:
         """Algorithm 2 from `layout`, for the devices marked in `devices` (at least one)."""
+        anywhere(scenario, self.name)
         scenario.uplink.require_derivative()
         receiver = scenario.receiver
         before = weakest_gain(scenario, layout, beam, devices)

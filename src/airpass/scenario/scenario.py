@@ -211,14 +211,14 @@ class Scenario:
         )
 
     def uniform_layout(self) -> Real:
-        """Antennas evenly spaced on every waveguide; shape (M, N)."""
+        """Antennas evenly spaced on every waveguide, or at the places nearest to that; shape (M, N)."""
         order = np.arange(self.receiver.antennas)
         slack = self.receiver.free_length[:, None] * (order + 1) / (self.receiver.antennas + 1)
         layout: Real = slack + order * self.receiver.min_gap_m
-        return layout
+        return layout if self.receiver.places is None else self.receiver.nearest_places(layout)
 
     def random_layout(self, rng: np.random.Generator) -> Real:
-        """Layout drawn uniformly from all feasible ones; shape (M, N).
+        """Layout drawn uniformly from all feasible ones, or the places nearest to that; shape (M, N).
 
         Parameters
         ----------
@@ -233,7 +233,7 @@ class Scenario:
         shares = rng.random((self.receiver.waveguides, self.receiver.antennas))
         slack = self.receiver.free_length[:, None] * np.sort(shares, axis=1)
         layout: Real = slack + np.arange(self.receiver.antennas) * self.receiver.min_gap_m
-        return layout
+        return layout if self.receiver.places is None else self.receiver.nearest_places(layout)
 
     def checked_layout(self, layout: Any) -> Real:
         """Check a layout against eqs. (6)-(8) and return it as an array of shape (M, N).
@@ -271,18 +271,30 @@ class Scenario:
                     f"layout[{m}] has neighbours {gaps.min():g} m apart: must be in rising order, "
                     f"at least {self.receiver.min_gap_m:g} m apart"
                 )
+        if self.receiver.places is not None:
+            self._check_places(values)
         return values
+
+    def _check_places(self, values: Real) -> None:
+        """Refuse antennas that are not at the receiver's places, or at one together."""
+        assert self.receiver.places is not None
+        for m, (positions, places) in enumerate(zip(values, self.receiver.places, strict=True)):
+            nearest = places[np.abs(places[:, None] - positions).argmin(axis=0)]
+            away = np.abs(nearest - positions) > ROUNDING * self.receiver.lengths[m]
+            for n in np.flatnonzero(away)[:1]:
+                raise InvalidInput(
+                    f"layout[{m}][{n}] = {positions[n]:g}: is not one of the receiver's places; the nearest "
+                    f"is {nearest[n]:g} m"
+                )
+            if (np.diff(nearest) <= 0.0).any():
+                raise InvalidInput(f"layout[{m}] has two antennas at one place")
 
     # Files ---------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Every value as used, with the devices as explicit lists."""
         # TOML has no null: without `waveguide_y_m`, y_m follows from `spacing_m`.
-        receiver = {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in asdict(self.receiver).items()
-            if value is not None
-        }
+        receiver = {name: _plain(value) for name, value in asdict(self.receiver).items() if value is not None}
         devices = {name: getattr(self.devices, name).tolist() for name in COLUMNS}
         devices["samples"] = [int(n) if n.is_integer() else n for n in devices["samples"]]
         if self.devices.has_priorities:
@@ -395,6 +407,11 @@ class Scenario:
             A new scenario.
         """
         return replace(self, radio=replace(self.radio, **changes))
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists."""
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def read_tables(path: str | Path) -> dict[str, Any]:

@@ -253,7 +253,10 @@ class Chain:
         return end, best
 
     def ascend(self, found: Found, wanted: Wanted, doublings: int, limits: AscentLimits) -> Found:
-        """Raise the weakest score in all positions and the beam together."""
+        """Raise the weakest score in all positions and the beam together; by sweeps if places are given."""
+        if self.problem.space.places.shape[1] > 0:
+            power = min(doublings, GROW[-1])
+            return self.descend(found, wanted, Goal(power, 0.0), GROW_SWEEPS, False)[1]
         result = ascend(found.layout, found.beam, self.problem.space, wanted, doublings, limits, self.stop)
         self.work["ascent evaluations"] += result.evaluations
         reached = self.problem.at(result.layout, result.beam)

@@ -2,7 +2,8 @@
 
 The table holds the response of every device on a grid along every waveguide, as 16-bit integers. It is only
 used to find candidate positions, which are then evaluated exactly: 16 bits are enough for that, and the scan
-is limited by memory bandwidth. Entries are relative to the largest amplitude on their row, so that the table
+is limited by memory bandwidth. If antennas can be at given places only, the table has these in place of the
+grid. Entries are relative to the largest amplitude on their row, so that the table
 does not depend on powers, gains or weights.
 """
 
@@ -12,12 +13,13 @@ import numpy as np
 
 from airpass import aircomp
 from airpass.channel.field import Field, modulate_one
-from airpass.channel.pass_uplink import element, guide_length, response_single
-from airpass.core.types import Complex, Real, Short, Single
+from airpass.channel.pass_uplink import element, guide_decay, guide_length, response_single
+from airpass.core.types import Complex, Index, Real, Short, Single
 from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import exp
 from airpass.optim import projections
 from airpass.scenario import Scenario
+from airpass.scenario.receiver import candidate_places
 from airpass.scenario.scenario import CLOSEST_M
 
 ENTRY_BYTES = 4  # real and imaginary part of a table entry
@@ -35,6 +37,10 @@ class Space(NamedTuple):
     points: int  # of the grid on the longest waveguide, P
     row_scale: Single  # value of a table entry of one, over `reference`; shape (M, K)
     table: Short  # responses, shape (M, K, 2, P); M = 0 if it is not stored
+    places: (
+        Real  # the only places of antennas, instead of the grid, shape (M, P); P = 0 if they may be anywhere
+    )
+    counts: Index  # number of places on every waveguide, shape (M,)
 
 
 @inlined
@@ -51,6 +57,18 @@ def response_row(space: Space, waveguide: int, device: int, first: int, out_re: 
     feed, side, loss = field.feed[0, waveguide], field.feed[1, waveguide], field.loss_per_m
     x = field.device_x[device]
     amplitude = LARGEST * np.float32(np.sqrt(max(offset_square, CLOSEST_M * CLOSEST_M)))
+    if space.places.shape[1] > 0:
+        places = space.places[waveguide]
+        for p in range(out_re.size):
+            place = places[first + p]
+            guide = guide_length(place, feed, side)
+            _, re, im = response_single(
+                place, guide, x, offset_square, amplitude, field.turns_per_m, field.refractive_index
+            )
+            re, im = modulate_one(field.factor, place, waveguide, device, re, im)
+            decay = np.float32(guide_decay(guide, loss))
+            out_re[p], out_im[p] = _rounded(decay * re), _rounded(decay * im)
+        return
     for p in range(out_re.size):
         place = (first + p) * space.step
         guide = guide_length(place, feed, side)
@@ -95,7 +113,8 @@ def space_of(scenario: Scenario, scale: Real, step_m: float, table_bytes: float)
     """
     receiver = scenario.receiver
     field = scenario.uplink.field(receiver.antennas)
-    points = int(float(receiver.lengths.max()) / step_m) + 1
+    places, counts = candidate_places(receiver)
+    points = places.shape[1] or int(float(receiver.lengths.max()) / step_m) + 1
     nearest = np.sqrt(np.maximum(field.offset_square, CLOSEST_M**2))
     amplitude = scale * field.amplitude
     reference = float(np.max(amplitude / nearest))
@@ -109,11 +128,13 @@ def space_of(scenario: Scenario, scale: Real, step_m: float, table_bytes: float)
         field._replace(amplitude=amplitude),
         reference,
         receiver.lengths,
-        float(receiver.min_gap_m),
+        float(receiver.min_gap_m if receiver.places is None else receiver.place_gap_m),
         step_m,
         points,
         row_scale,
         np.empty(shape, np.int16),
+        places,
+        counts,
     )
     for m in range(shape[0]):
         fill_table(space, m)

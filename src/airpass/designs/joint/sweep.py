@@ -2,8 +2,9 @@
 
 For every waveguide, `scan` gives candidate positions for all its antennas. Each antenna in turn is removed,
 and F is evaluated with it at its old position and at the first free candidates. The best of these is refined
-by a parabola, and the antenna moves if F decreases. F is evaluated in single precision, except for distances
-and phases; the beam is updated in double precision.
+by a parabola, and the antenna moves if F decreases. If antennas can be at given places only, these are the
+candidates, and the places next to the best are tried in place of the parabola. F is evaluated in single
+precision, except for distances and phases; the beam is updated in double precision.
 """
 
 from typing import NamedTuple
@@ -211,6 +212,21 @@ def _refine(
 
 
 @inlined
+def _refine_places(
+    centre: float, centre_value: np.float32, row: Real, antenna: int, line: _Line, w: _Workspace
+) -> tuple[float, np.float32]:
+    """The best of a place and the places next to it."""
+    given = line.space.places[line.number]
+    at = np.searchsorted(given, centre)
+    place, lowest = centre, centre_value
+    if at > 0 and _is_free(given[at - 1], row, antenna, line.space):
+        place, lowest, _ = _try(given[at - 1], place, lowest, line, w)
+    if at + 1 < line.space.counts[line.number] and _is_free(given[at + 1], row, antenna, line.space):
+        place, lowest, _ = _try(given[at + 1], place, lowest, line, w)
+    return place, lowest
+
+
+@inlined
 def _find(row: Real, place: float) -> int:
     """Index of the antenna at `place`."""
     n = 0
@@ -272,7 +288,10 @@ def _move_antennas(row: Real, total: Single, across: bool, line: _Line, w: _Work
             if left > 0 and _is_free(places[j], row, n, space):
                 place, lowest, _ = _try(places[j], place, lowest, line, w)
                 left -= 1
-        place, lowest = _refine(place, lowest, row, n, line, w)
+        if space.places.shape[1] == 0:
+            place, lowest = _refine(place, lowest, row, n, line, w)
+        else:
+            place, lowest = _refine_places(place, lowest, row, n, line, w)
         tried += TRIES - left + 4
         if lowest < old_value * (ONE - LEAST_GAIN):
             _add(
