@@ -5,14 +5,16 @@ import json
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 from airpass import Design, InvalidInput, Receiver, Scenario, certify_layouts, design, load
+from airpass.channel.blockage import Blockage
 from airpass.channel.factor import ChannelFactor
 from airpass.channel.pattern import Pattern
+from airpass.channel.rician import Rician
 from airpass.core.types import Complex, Real
 from airpass.designs.joint.ascent import new_workspace, value_and_gradient
 from airpass.designs.joint.space import scores_at, space_of
@@ -136,7 +138,7 @@ class Loops:
 
         ascent(0.0)
         expected = float((joint.by_layout * direction).sum())
-        t = 1e-4
+        t = 3e-5
         assert (ascent(t) - ascent(-t)) / (2 * t) == pytest.approx(expected, rel=2e-3)  # single precision
 
 
@@ -305,6 +307,172 @@ class TestPattern:
         gain = found.receive_gain(devices.x_m, devices.y_m, devices.z_m) * devices.gain**2
         np.testing.assert_allclose(scenario.budget * gain / scenario.weights**2, found.scores, rtol=1e-9)
         assert (found.mean_gain(devices.x_m, devices.y_m, devices.z_m) >= 0.0).all()
+
+
+class TestBlockage:
+    def test_channels_follow_the_drawn_lines(self) -> None:
+        """u of device k from the stream (seed, 30, k), one number per waveguide and stretch."""
+        lines = {
+            k: np.random.default_rng(np.random.SeedSequence(5, spawn_key=(30, k))).random((3, 25))
+            for k in range(5)
+        }
+
+        def factor(place: float, m: int, k: int) -> float:
+            stretch = int(place // 0.5)
+            distance = free_path(0.5 * stretch + 0.25, m, k)
+            return 1.0 if lines[k][m, stretch] < math.exp(-0.3 * distance) else 0.2
+
+        options = {"per_m": 0.3, "stretch_m": 0.5, "residual": 0.2, "seed": 5}
+        scenario = room({"model": "blockage"} | options)
+        # Waveguides of up to 12 m have 24 stretches of 0.5 m and one beyond the end.
+        np.testing.assert_allclose(scenario.channels(LAYOUT), with_factor(factor), atol=1e-12)
+
+    def test_the_share_of_free_lines(self) -> None:
+        scenario = Scenario.paper(devices=200, waveguides=5, antennas=5, seed=3)
+        places = np.tile(np.linspace(0.5, 39.5, 40), (5, 1))
+        blocked = replace(scenario, channel=(Blockage(),))
+        free = np.abs(blocked.uplink.terms(places) / scenario.uplink.terms(places)) > 0.5
+        probability = np.exp(-0.1 / np.abs(scenario.uplink.terms(places, 1)) * scenario.devices.gain)
+        error = np.sqrt((probability * (1 - probability)).sum())
+        assert abs(free.sum() - probability.sum()) < 4.0 * error
+        power = blocked.uplink.mean_powers(places) / np.abs(scenario.uplink.terms(places)) ** 2
+        np.testing.assert_allclose(power, probability, rtol=1e-9)
+
+    @pytest.mark.parametrize("options", [{"per_m": 0.0}, {"residual": 1.0}])
+    def test_without_blockage_it_is_the_papers_model(self, options: Any) -> None:
+        found = room({"model": "blockage"} | options).channels(LAYOUT)
+        np.testing.assert_allclose(found, room().channels(LAYOUT), rtol=1e-14)
+
+    def test_compiled_loops(self) -> None:
+        Loops(room({"model": "blockage", "per_m": 0.2, "residual": 0.1, "seed": 1}), 1e-7).check_values()
+
+    def test_the_seed_stays_with_the_scenario(self, tmp_path: Path) -> None:
+        scenario = Scenario.from_dict({"devices": {"seed": 7}, "channel": {"model": "blockage"}})
+        assert scenario.to_dict()["channel"]["seed"] == 7
+        layout = scenario.uniform_layout()
+        scenario.save(tmp_path / "room.toml")  # devices as lists, without their seed
+        np.testing.assert_array_equal(
+            Scenario.load(tmp_path / "room.toml").channels(layout), scenario.channels(layout)
+        )
+
+    def test_designs(self) -> None:
+        scenario = Scenario.paper(devices=8, waveguides=3, antennas=3, snr_db=8.0, seed=3)
+        plain = design(scenario, options={"effort": "fast"})
+        found = design(replace(scenario, channel=(Blockage(),)), options={"effort": "fast"})
+        check_channels(found)
+        assert found.trace[-1].selected_count == found.selected_count
+        assert 0 < found.selected_count <= plain.selected_count
+        with pytest.raises(InvalidInput, match="'blockage' has no derivative"):
+            design(found.scenario, "airpass")
+        with pytest.raises(InvalidInput, match="'blockage' is drawn for given devices"):
+            design(found.scenario, "airpass-lasting")
+
+
+class TestCylinders:
+    SHAPES: ClassVar[dict[str, Any]] = {
+        "x_m": [4.0, 7.5, 2.0],
+        "y_m": [3.0, 4.0, 5.5],
+        "radius_m": [0.6, 0.4, 0.9],
+        "height_m": [1.8, 2.9, 2.0],
+        "residual": 0.1,
+    }
+
+    def test_against_points_along_the_lines(self) -> None:
+        receiver, devices = ROOM["receiver"], ROOM["devices"]
+        seen = set()
+
+        def factor(place: float, m: int, k: int) -> float:
+            start = np.array([place, receiver["waveguide_y_m"][m], receiver["height_m"][m]])
+            end = np.array([devices[axis][k] for axis in ("x_m", "y_m", "z_m")])
+            points = start + np.linspace(0.0, 1.0, 20001)[:, None] * (end - start)
+            blocked = False
+            for x, y, radius, height in zip(*list(self.SHAPES.values())[:4], strict=True):
+                inside = (points[:, 0] - x) ** 2 + (points[:, 1] - y) ** 2 < radius**2
+                blocked |= bool((inside & (points[:, 2] < height)).any())
+            seen.add(blocked)
+            return 0.1 if blocked else 1.0
+
+        scenario = room({"model": "cylinders"} | self.SHAPES)
+        np.testing.assert_allclose(scenario.channels(LAYOUT), with_factor(factor), atol=1e-12)
+        assert seen == {False, True}
+
+    def test_a_device_behind_a_pillar(self) -> None:
+        # Antenna at (5, 0, 4), device at (5, 8, 0): at y = 4 the line is 2 m high.
+        devices = {"x_m": [5.0], "y_m": 8.0, "gain": 1.0, "samples": 1}
+        for height, left in ((1.9, 1.0), (2.1, 0.0)):
+            channel = {"model": "cylinders", "x_m": [5.0], "y_m": [4.0], "radius_m": 0.1, "height_m": height}
+            tables = {"receiver": {"waveguides": 1, "antennas": 1, "length_m": 10.0}, "devices": devices}
+            blocked, free = Scenario.from_dict(tables | {"channel": channel}), Scenario.from_dict(tables)
+            place = np.array([[5.0]])
+            ratio = abs(blocked.channels(place)[0, 0] / free.channels(place)[0, 0])
+            assert ratio == pytest.approx(left, abs=1e-8)
+
+    def test_without_cylinders_it_is_the_papers_model(self) -> None:
+        np.testing.assert_array_equal(room({"model": "cylinders"}).channels(LAYOUT), room().channels(LAYOUT))
+
+    def test_designs_and_wrong_values(self) -> None:
+        found = design(room({"model": "cylinders"} | self.SHAPES), options={"effort": "fast"})
+        check_channels(found)
+        for changes in (
+            {"y_m": [1.0]},
+            {"radius_m": [1.0]},
+            {"height_m": 0.0},
+            {"residual": 2.0},
+            {"x_m": 3.0},
+        ):
+            with pytest.raises(InvalidInput, match=rf"channel\.{next(iter(changes))}"):
+                room({"model": "cylinders"} | self.SHAPES | changes)
+
+
+class TestRician:
+    def test_channels_follow_the_formula(self) -> None:
+        drawn = [
+            np.random.default_rng(np.random.SeedSequence(4, spawn_key=(31, k))).random((2, 3, 6))
+            for k in range(5)
+        ]
+        kappa = 2 * math.pi / 0.125
+
+        def factor(place: float, m: int, k: int) -> complex:
+            waves = [
+                cmath.exp(2j * math.pi * phase + 1j * kappa * (2 * cosine - 1) * place)
+                for phase, cosine in zip(drawn[k][0, m], drawn[k][1, m], strict=True)
+            ]
+            scatter = sum(waves) / math.sqrt(6) * cmath.exp(1j * kappa * free_path(place, m, k))
+            return math.sqrt(2 / 3) + math.sqrt(1 / 3) * scatter
+
+        options = {"k_db": 10 * math.log10(2), "waves": 6, "seed": 4}
+        found = room({"model": "rician"} | options).channels(LAYOUT)
+        np.testing.assert_allclose(found, with_factor(factor), atol=1e-11)
+
+    def test_much_line_of_sight_is_the_papers_model(self) -> None:
+        found = room({"model": "rician", "k_db": 300.0}).channels(LAYOUT)
+        np.testing.assert_allclose(found, room().channels(LAYOUT), rtol=1e-12)
+
+    def test_the_mean_power_is_that_of_the_line_of_sight(self) -> None:
+        scenario = Scenario.paper(devices=300, waveguides=4, antennas=1, seed=3)
+        places = np.array([[3.0], [11.0], [20.0], [33.0]])
+        faded = replace(scenario, channel=(Rician(k_db=0.0),))
+        ratio = np.abs(faded.uplink.terms(places) / scenario.uplink.terms(places)) ** 2
+        # |f|^2 has the variance 3/4 for K = 1 and many waves.
+        assert abs(ratio.mean() - 1.0) < 4.0 * math.sqrt(0.75 / ratio.size)
+
+    def test_derivative_by_taylor(self) -> None:
+        check_derivative(room({"model": "rician", "k_db": 3.0, "seed": 2}))
+
+    def test_compiled_loops(self) -> None:
+        loops = Loops(room({"model": "rician", "k_db": 3.0, "seed": 2}), 2e-3)
+        loops.check_values()
+        loops.check_gradients()
+
+    def test_designs(self) -> None:
+        scenario = Scenario.paper(devices=8, waveguides=3, antennas=3, snr_db=8.0, seed=3)
+        scenario = replace(scenario, channel=(Rician(k_db=5.0),))
+        for method, options in (("airpass-plus", {"effort": "fast"}), ("airpass", {})):
+            found = design(scenario, method, options=options)
+            check_channels(found)
+            assert found.selected_count > 0
+        with pytest.raises(InvalidInput, match=r"'rician'.* bounds over all layouts"):
+            certify_layouts(scenario)
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,8 @@ class FactoredUplink(ChannelModel):
 
     def factor_derivative(self, places: Real) -> Complex:
         """The derivative of `factor` with respect to the places; shape (M, P, K)."""
-        values = self._each(places)
-        total = np.zeros_like(values[0])
+        values = self._each(places) if len(self.factors) > 1 else []
+        total = np.zeros((*places.shape, self.base.device_x.size), np.complex128)
         for i, one in enumerate(self.factors):
             others = [value for j, value in enumerate(values) if j != i]
             slope = self._checked(one, one.factor_derivative(self.room, places), "factor_derivative", places)
