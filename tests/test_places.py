@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airpass import Design, InvalidInput, Receiver, Scenario, design, select
+from airpass import Design, InvalidInput, Receiver, Scenario, design, select, track
 from airpass.core.types import Real
 from airpass.geometry.base import weakest_gain
 from airpass.geometry.elementwise import Elementwise
+from airpass.scenario import StraightLines
 
 
 def paper(
@@ -110,6 +111,12 @@ class TestReceiver:
             free.checked_layout([[1.0, 1.0]])
         with pytest.raises(InvalidInput, match="nearest"):
             design(scenario, selection="hrmc", geometry="fixed", start_layout=[[1.0, 4.5]])
+
+    @pytest.mark.parametrize("changes", [{"update": "follow"}, {"antenna_speed_m_s": 1.0}])
+    def test_tracking_that_passes_between_places(self, changes: dict[str, Any]) -> None:
+        scenario = paper(4, 2, 2, 10.0, 0, place_step_m=0.5)
+        with pytest.raises(InvalidInput, match=r"receiver.place_step_m: tracking with .* continuously"):
+            track(scenario, StraightLines(), seconds=0.1, **changes)
 
     @pytest.mark.parametrize("method", ["airpass", "airpass-lasting"])
     def test_methods_that_need_antennas_anywhere(self, method: str) -> None:
