@@ -77,7 +77,7 @@ def by_formula(layout: Real, loss_db_per_m: float) -> Complex:
 @kernel
 def packed_responses(place: float, waveguide: int, space: Any, wanted: Any) -> Any:
     re, im = np.empty(wanted.device.size, np.float32), np.empty(wanted.device.size, np.float32)
-    respond(place, waveguide, space, wanted, wanted.offset_square[waveguide], re, im)
+    respond(place, waveguide, 0, space, wanted, wanted.offset_square[waveguide], re, im)
     return re, im
 
 
@@ -307,6 +307,64 @@ class TestPattern:
         gain = found.receive_gain(devices.x_m, devices.y_m, devices.z_m) * devices.gain**2
         np.testing.assert_allclose(scenario.budget * gain / scenario.weights**2, found.scores, rtol=1e-9)
         assert (found.mean_gain(devices.x_m, devices.y_m, devices.z_m) >= 0.0).all()
+
+
+class TestSplit:
+    DELTA = 0.6
+
+    def scenario(self, **changes: Any) -> Scenario:
+        return room(feed=["left", "right", "right"], split_delta=self.DELTA, **changes)
+
+    def test_channels_follow_the_formula(self) -> None:
+        # Each antenna takes 0.36 of the power that is left, so that 0.64 pass it.
+        plain = room(feed=["left", "right", "right"]).uplink.terms(LAYOUT) * math.sqrt(3)
+        amplitude = 0.6 * np.array([1.0, 0.8, 0.64])
+        shares = np.array([amplitude, amplitude[::-1], amplitude[::-1]])
+        np.testing.assert_allclose(
+            self.scenario().channels(LAYOUT), (shares[:, :, None] * plain).sum(axis=1), rtol=1e-12, atol=1e-15
+        )
+        assert (amplitude**2).sum() == pytest.approx(1.0 - 0.64**3)
+
+    def test_one_antenna_that_takes_all_is_the_papers_model(self) -> None:
+        one = Receiver(waveguides=2, antennas=1, split_delta=1.0)
+        scenario = replace(Scenario.paper(devices=4, seed=1), receiver=one)
+        plain = replace(scenario, receiver=replace(one, split_delta=None))
+        layout = np.array([[3.0], [20.0]])
+        np.testing.assert_array_equal(scenario.channels(layout), plain.channels(layout))
+
+    def test_derivative_by_taylor(self) -> None:
+        check_derivative(self.scenario())
+
+    def test_compiled_loops(self) -> None:
+        loops = Loops(self.scenario(loss_db_per_m=0.5), 0.0)
+        exact = np.abs(loops.beam.conj() @ (loops.scale * loops.scenario.channels(LAYOUT))) ** 2
+        np.testing.assert_allclose(scores_at(loops.space, LAYOUT, loops.beam), exact, rtol=1e-12)
+        loops.check_gradients()
+
+    @pytest.mark.parametrize("changes", [{}, {"place_step_m": 0.25}])
+    def test_designs_and_bounds(self, changes: Any) -> None:
+        scenario = Scenario.paper(devices=8, waveguides=3, antennas=3, snr_db=8.0, seed=3)
+        receiver = replace(scenario.receiver, split_delta=0.5, feed="right", **changes)
+        scenario = replace(scenario, receiver=receiver)
+        found = design(scenario, options={"effort": "fast"})
+        check_channels(found)
+        assert found.trace[-1].selected_count == found.selected_count > 0
+        bound = certify_layouts(scenario)
+        assert found.selected_count <= bound.at_most
+        assert (found.scores <= bound.best_scores).all()
+
+    @pytest.mark.parametrize("geometry", ["hago", "elementwise"])
+    def test_geometry_methods(self, geometry: str) -> None:
+        scenario = self.scenario()
+        start = design(scenario, selection="hrmc+", geometry="fixed")
+        found = design(scenario, selection="hrmc+", geometry=geometry, options={"max_iterations": 2})
+        check_channels(found)
+        assert (found.selected_count, found.weakest_score) > (start.selected_count, start.weakest_score)
+
+    @pytest.mark.parametrize("changes", [{"split_delta": 0.0}, {"split_delta": 1.1}, {"feed": "centre"}])
+    def test_wrong_values(self, changes: Any) -> None:
+        with pytest.raises(InvalidInput, match=r"receiver\.split_delta"):
+            room(**({"split_delta": 0.5, "feed": "left"} | changes))
 
 
 class TestBlockage:

@@ -39,8 +39,9 @@ class Field(NamedTuple):
     amplitude: Real  # xi gamma_k/sqrt(N), shape (K,)
     turns_per_m: float  # 1/lambda
     refractive_index: float  # i_ref
-    # f_m, and 1 if waveguide m extends to the right of its feed, -1 to the left, 0 to both sides; shape
-    # (2, M). One array, because calls count references to every array.
+    # f_m; 1 if waveguide m extends to the right of its feed, -1 to the left, 0 to both sides; then the shares
+    # of its N antennas, sqrt(N) times the amplitude that each couples into the waveguide: 1 for an equal
+    # split. Shape (2 + N, M). One array, because calls count references to every array.
     feed: Real
     loss_per_m: float  # attenuation of amplitudes along the waveguide, nepers per metre
     factor: FactorTable | None = None  # f_{k,m}(l); None for the closed form alone

@@ -22,12 +22,12 @@ class ChannelModel(ABC):
     @property
     @abstractmethod
     def passive(self) -> bool:
-        """Whether no response exceeds that of eq. (64) in modulus."""
+        """Whether no response exceeds that of eq. (64) in modulus, apart from the split of power."""
 
     @property
     @abstractmethod
     def closed_form(self) -> bool:
-        """Whether responses are those of eq. (64), except for a loss along the waveguide."""
+        """Whether responses are those of eq. (64), except for loss and power split in the waveguide."""
 
     @abstractmethod
     def terms(self, places: Real, antennas: int | None = None) -> Complex:
@@ -38,7 +38,8 @@ class ChannelModel(ABC):
         places
             Positions in metres, shape (M, P).
         antennas
-            N, the number of antennas on each waveguide that share its power. Default: P.
+            N, the number of antennas on each waveguide that share its power, if it is not P. Then the power
+            is split equally.
 
         Returns
         -------

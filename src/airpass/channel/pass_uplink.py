@@ -14,6 +14,10 @@ paper a_m = a and z_k = 0.
 With a loss of A dB per metre along the waveguide, g_{k,m,n} is multiplied by 10^(-A s/20) = exp(-alpha s),
 which adds -alpha ds_m/dl to (66). The paper has A = 0.
 
+The paper splits power equally, 1/sqrt(N) in (64). With a proportional split each antenna couples the share
+delta^2 of the power that passes it: 1/sqrt(N) becomes delta (1 - delta^2)^((n-1)/2) for the n-th antenna from
+the feed. Its derivative is that of (64): antennas do not pass each other.
+
 The phase is in turns, (D + i_ref s)/lambda, because whole turns can be removed exactly
 before the sine and cosine are computed.
 """
@@ -109,12 +113,18 @@ def response_slope(
 
 @kernel
 def element(
-    position: float, waveguide: int, field: Field, distance: Real, term_re: Real, term_im: Real
+    position: float,
+    waveguide: int,
+    antenna: int,
+    field: Field,
+    distance: Real,
+    term_re: Real,
+    term_im: Real,
 ) -> None:
     """Responses of all devices to one antenna, into `distance`, `term_re` and `term_im`."""
     offset_square = field.offset_square[waveguide]
     guide = guide_length(position, field.feed[0, waveguide], field.feed[1, waveguide])
-    decay = guide_decay(guide, field.loss_per_m)
+    decay = guide_decay(guide, field.loss_per_m) * field.feed[2 + antenna, waveguide]
     for k in range(field.device_x.size):
         distance[k], term_re[k], term_im[k] = response(
             position,
@@ -136,7 +146,7 @@ def _terms(layout: Real, field: Field) -> Complex:
     distance, term_re, term_im = np.empty(count), np.empty(count), np.empty(count)
     for m in range(waveguides):
         for n in range(antennas):
-            element(layout[m, n], m, field, distance, term_re, term_im)
+            element(layout[m, n], m, n, field, distance, term_re, term_im)
             for k in range(count):
                 result[m, n, k] = complex(term_re[k], term_im[k])
     return result
@@ -150,7 +160,7 @@ def _channels(layout: Real, field: Field) -> Complex:
     distance, term_re, term_im = np.empty(count), np.empty(count), np.empty(count)
     for m in range(waveguides):
         for n in range(antennas):
-            element(layout[m, n], m, field, distance, term_re, term_im)
+            element(layout[m, n], m, n, field, distance, term_re, term_im)
             for k in range(count):
                 result[m, k] += complex(term_re[k], term_im[k])
     return result
@@ -164,7 +174,7 @@ def _derivative(layout: Real, field: Field) -> Complex:
     distance, term_re, term_im = np.empty(count), np.empty(count), np.empty(count)
     for m in range(waveguides):
         for n in range(antennas):
-            element(layout[m, n], m, field, distance, term_re, term_im)
+            element(layout[m, n], m, n, field, distance, term_re, term_im)
             side = guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
             for k in range(count):
                 slope_re, slope_im = response_slope(
@@ -195,6 +205,7 @@ class PassUplink(ChannelModel):
     feed: Real | float = 0.0  # f_m, shape (M,) or one number
     side: Real | float = 1.0  # of the feed to which a waveguide extends; see `Field.feed`
     loss_db_per_m: float = 0.0  # along the waveguide
+    split_delta: float | None = None  # delta; None for an equal split
 
     @property
     def differentiable(self) -> bool:
@@ -221,10 +232,17 @@ class PassUplink(ChannelModel):
         offset_square: Real = dy**2 + dz**2
         return offset_square
 
-    @cached_property
-    def _feed(self) -> Real:
-        shape = self.waveguide_y.shape
-        return np.stack([np.broadcast_to(self.feed, shape), np.broadcast_to(self.side, shape)])
+    def _feed(self, antennas: int) -> Real:
+        """`Field.feed`. Antennas are counted from the feed, and numbered from the left."""
+        waveguides = self.waveguide_y.size
+        result = np.ones((2 + antennas, waveguides))
+        result[0], result[1] = self.feed, self.side
+        if self.split_delta is not None:
+            order = np.arange(antennas)[:, None]
+            passed = np.where(result[1] < 0.0, antennas - 1 - order, order)
+            left = 1.0 - self.split_delta**2
+            result[2:] = np.sqrt(antennas) * self.split_delta * left ** (0.5 * passed)
+        return result
 
     def field(self, antennas: int, devices: Mask | None = None) -> Field:
         """Arguments of the kernels for `antennas` on each waveguide, for all or some devices."""
@@ -237,7 +255,7 @@ class PassUplink(ChannelModel):
             amplitude=self.path_gain * self.gain[chosen] / np.sqrt(antennas),
             turns_per_m=1.0 / self.wavelength,
             refractive_index=self.refractive_index,
-            feed=self._feed,
+            feed=self._feed(antennas),
             loss_per_m=self.loss_db_per_m * NEPERS_PER_DB,
         )
 
@@ -249,7 +267,13 @@ class PassUplink(ChannelModel):
     def terms(self, places: Real, antennas: int | None = None) -> Complex:
         """g_{k,m,n}, shape (M, P, K): eq. (64)."""
         places = np.ascontiguousarray(places, dtype=np.float64)
-        return _terms(places, self.field(places.shape[1] if antennas is None else antennas))
+        count = places.shape[1]
+        field = self.field(count if antennas is None else antennas)
+        if antennas not in (None, count):  # places that are not those of all antennas: an equal split
+            equal = np.ones((2 + count, places.shape[0]))
+            equal[:2] = field.feed[:2]
+            field = field._replace(feed=equal)
+        return _terms(places, field)
 
     def derivative(self, layout: Real) -> Complex:
         """d g_{k,m}/d l_{m,n}, shape (M, N, K): eqs. (66)-(68).

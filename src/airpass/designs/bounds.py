@@ -51,6 +51,7 @@ grid sums are in single precision; (K + 8) 2^-23 sum_k a_k(p) a_k(p') covers the
 A loss along the waveguides multiplies every amplitude by at most one, at each place by the same number for
 all devices. It only lowers W_m and |R|, so that the bounds hold. The same is true of a channel model with a
 factor of at most one for W_m, but not for |R|: then correlations are left out. Other models are refused.
+With a proportional split of power all antennas get the largest share.
 
 Bounds are rounded outwards by a relative `SLACK`, far above the rounding errors of double precision.
 Layouts may exceed the limits by the tolerance of `Scenario.checked_layout`.
@@ -215,6 +216,8 @@ def _strengths(scenario: Scenario) -> Real:
     """a_k D_k: sqrt(Gamma) xi gamma_k/(phi_k sqrt(N)), shape (K,)."""
     antennas = scenario.receiver.antennas
     scale = np.sqrt(scenario.budget / antennas) * scenario.radio.path_gain
+    if scenario.receiver.split_delta is not None:  # the largest share is that of the antenna next to the feed
+        scale *= np.sqrt(antennas) * scenario.receiver.split_delta
     strengths: Real = scale * scenario.devices.gain / scenario.weights
     return strengths
 

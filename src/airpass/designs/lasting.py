@@ -127,7 +127,7 @@ def _respond(row: Real, waveguide: int, field: Field, out_re: Real, out_im: Real
     out_re[:] = 0.0
     out_im[:] = 0.0
     for n in range(row.size):
-        element(row[n], waveguide, field, distance, term_re, term_im)
+        element(row[n], waveguide, n, field, distance, term_re, term_im)
         for k in range(count):
             out_re[k] += term_re[k]
             out_im[k] += term_im[k]

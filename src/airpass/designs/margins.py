@@ -35,13 +35,13 @@ def _averages(scenario: Scenario) -> _Averages:
     direction = np.empty((2, *shape))
     for m, length in enumerate(receiver.lengths):
         places = np.linspace(0.0, length, AVERAGED_PLACES)[:, None]
-        feed, side = field.feed[:, m]
+        feed, side = field.feed[:2, m]
         sides = np.where(places >= feed, 1.0, -1.0) if side == 0.0 else side
         decay = np.exp(-field.loss_per_m * np.abs(places - feed))
         dx = places - field.device_x
         distance = np.sqrt(dx**2 + field.offset_square[m])
         turn[m] = np.mean((dx / distance + field.refractive_index * sides) ** 2, axis=0)
-        powers = (decay * field.amplitude / distance) ** 2
+        powers = (decay * field.amplitude / distance) ** 2 * np.mean(field.feed[2:, m] ** 2)
         power[m] = receiver.antennas * np.mean(powers, axis=0)
         dy = receiver.waveguide_y[m] - devices.y_m
         weight = receiver.antennas * powers

@@ -31,6 +31,7 @@ REFINEMENTS = 3  # rounds of a ten times finer grid around the best point
 def _weakest_with(
     position: float,
     waveguide: int,
+    antenna: int,
     x: float,
     y: float,
     field: Field,
@@ -40,7 +41,7 @@ def _weakest_with(
     scratch: Real,
 ) -> float:
     """The weakest normalised gain with one antenna at `position` and the others fixed."""
-    element(position, waveguide, field, scratch[0], scratch[1], scratch[2])
+    element(position, waveguide, antenna, field, scratch[0], scratch[1], scratch[2])
     for k in range(rest_re.size):
         re = rest_re[k] + fma(x, scratch[1, k], y * scratch[2, k])
         im = rest_im[k] + fma(x, scratch[2, k], -(y * scratch[1, k]))
@@ -84,7 +85,7 @@ def _sweeps(
             x = beam[m].real
             y = beam[m].imag
             for n in range(antennas):
-                element(layout[m, n], m, field, scratch[0], scratch[1], scratch[2])
+                element(layout[m, n], m, n, field, scratch[0], scratch[1], scratch[2])
                 for k in range(count):
                     gain_re[k] += x * scratch[1, k] + y * scratch[2, k]
                     gain_im[k] += x * scratch[2, k] - y * scratch[1, k]
@@ -100,7 +101,7 @@ def _sweeps(
                 high = layout[m, n + 1] - min_gap if n < antennas - 1 else lengths[m]
                 if not high > low:
                     continue
-                element(layout[m, n], m, field, scratch[0], scratch[1], scratch[2])
+                element(layout[m, n], m, n, field, scratch[0], scratch[1], scratch[2])
                 for k in range(count):
                     rest_re[k] = gain_re[k] - (x * scratch[1, k] + y * scratch[2, k])
                     rest_im[k] = gain_im[k] - (x * scratch[2, k] - y * scratch[1, k])
@@ -108,7 +109,7 @@ def _sweeps(
                 for i in range(counts[m]):
                     if low <= places[m, i] <= high:
                         value = _weakest_with(
-                            places[m, i], m, x, y, field, rest_re, rest_im, per_weight_square, scratch
+                            places[m, i], m, n, x, y, field, rest_re, rest_im, per_weight_square, scratch
                         )
                         tried += 1
                         if value > best:
@@ -121,7 +122,7 @@ def _sweeps(
                     for i in range(points):
                         position = min(start + i * step, high)
                         value = _weakest_with(
-                            position, m, x, y, field, rest_re, rest_im, per_weight_square, scratch
+                            position, m, n, x, y, field, rest_re, rest_im, per_weight_square, scratch
                         )
                         tried += 1
                         if value > best:
@@ -131,7 +132,7 @@ def _sweeps(
                     points = 21
                     step = 0.1 * step
                 layout[m, n] = place
-                element(place, m, field, scratch[0], scratch[1], scratch[2])
+                element(place, m, n, field, scratch[0], scratch[1], scratch[2])
                 for k in range(count):
                     gain_re[k] = rest_re[k] + x * scratch[1, k] + y * scratch[2, k]
                     gain_im[k] = rest_im[k] + x * scratch[2, k] - y * scratch[1, k]

@@ -89,7 +89,7 @@ def gains(layout: Real, beam: Complex, field: Field, workspace: Workspace) -> No
         for n in range(antennas):
             re = workspace.term_re[m, n]
             im = workspace.term_im[m, n]
-            element(layout[m, n], m, field, workspace.distance[m, n], re, im)
+            element(layout[m, n], m, n, field, workspace.distance[m, n], re, im)
             for k in range(re.size):
                 workspace.gain_re[k] += fma(x, re[k], y * im[k])
                 workspace.gain_im[k] += fma(x, im[k], -(y * re[k]))

@@ -32,6 +32,8 @@ class Receiver:
     waveguide_y_m: tuple[float, ...] | None = None  # y_m of every waveguide, instead of (m-1) d
     feed: str | tuple[str, ...] = "left"  # left, right or centre, one word or one per waveguide; section II
     loss_db_per_m: float = 0.0  # of power along a waveguide; the paper has none
+    # delta, if each antenna couples delta^2 of the power that passes it; None for the paper's equal shares
+    split_delta: float | None = None
     # Where antennas can be: a list for all waveguides or one for each, or a step from x = 0 on; anywhere if
     # neither is given, as in the paper.
     places_m: tuple[float, ...] | tuple[tuple[float, ...], ...] | None = None
@@ -68,6 +70,13 @@ class Receiver:
                 f"receiver.length_m = {shortest:g}: {self.antennas} antennas {self.min_gap_m:g} m apart "
                 f"need at least {needed:g} m (free length T_m = L_m - (N-1) min_gap_m must be >= 0)"
             )
+        if self.split_delta is not None:
+            if checks.positive("receiver.split_delta", self.split_delta) > 1.0:
+                raise InvalidInput(f"receiver.split_delta = {self.split_delta}: must be <= 1")
+            if (self.feed_side == 0.0).any():
+                raise InvalidInput(
+                    "receiver.split_delta: antennas are counted from the feed, which must be left or right"
+                )
         self._check_places()
 
     def _check_places(self) -> None:

@@ -133,6 +133,7 @@ class Scenario:
             feed=self.receiver.feed_x,
             side=self.receiver.feed_side,
             loss_db_per_m=self.receiver.loss_db_per_m,
+            split_delta=self.receiver.split_delta,
             wavelength=self.radio.wavelength_m,
             refractive_index=self.radio.refractive_index,
             path_gain=self.radio.path_gain,

@@ -199,7 +199,7 @@ def _sums(layout: Real, beam: Complex, space: Space, wanted: Wanted, w: Workspac
                 place,
                 guide,
                 field.refractive_index * slope,
-                np.float32(guide_decay(guide, field.loss_per_m)),
+                np.float32(guide_decay(guide, field.loss_per_m) * field.feed[2 + n, m]),
                 field.loss_per_m * slope,
                 wanted.device_x,
                 offset_square,

@@ -172,7 +172,7 @@ def scores_at(space: Space, layout: Real, beam: Complex) -> Real:
     distance, term_re, term_im = np.empty(count), np.empty(count), np.empty(count)
     for m in range(waveguides):
         for n in range(antennas):
-            element(layout[m, n], m, space.field, distance, term_re, term_im)
+            element(layout[m, n], m, n, space.field, distance, term_re, term_im)
             for k in range(count):
                 re[m, k] += term_re[k]
                 im[m, k] += term_im[k]

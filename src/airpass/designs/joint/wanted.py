@@ -82,19 +82,20 @@ def responses(
 def respond(
     place: float,
     waveguide: int,
+    antenna: int,
     space: Space,
     wanted: Wanted,
     offset_square: Real,
     out_re: Single,
     out_im: Single,
 ) -> None:
-    """`responses` to an antenna at `place`; `offset_square` is that of the waveguide."""
+    """`responses` to an antenna with a number at `place`; `offset_square` is that of the waveguide."""
     field = space.field
     guide = guide_length(place, field.feed[0, waveguide], field.feed[1, waveguide])
     responses(
         place,
         guide,
-        np.float32(guide_decay(guide, field.loss_per_m)),
+        np.float32(guide_decay(guide, field.loss_per_m) * field.feed[2 + antenna, waveguide]),
         wanted.device_x,
         offset_square,
         wanted.amplitude,
