@@ -29,7 +29,8 @@ def pass_channel(document: Document, k: int, m: int) -> complex:
             + (devices["z_m"][k] - height) ** 2
         )
         phase = kappa * (distance + radio["refractive_index"] * abs(position - start))
-        total += cmath.exp(-1j * phase) / (math.sqrt(receiver["antennas"]) * distance)
+        loss = 10 ** (-receiver.get("loss_db_per_m", 0.0) * abs(position - start) / 20)
+        total += loss * cmath.exp(-1j * phase) / (math.sqrt(receiver["antennas"]) * distance)
     return complex(radio["path_gain"] * devices["gain"][k] * total)
 
 

@@ -62,6 +62,7 @@ class TestPassUplink:
         scenario = Scenario.paper(devices=4, waveguides=2, antennas=3, seed=1)
         layout = scenario.uniform_layout()
         base = scenario.uplink
+        assert isinstance(base, PassUplink)
         scaled = replace(base, gain=2.0 * base.gain, path_gain=3.0)
         np.testing.assert_allclose(scaled.channels(layout), 6.0 * base.channels(layout), rtol=1e-14)
 

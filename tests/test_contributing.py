@@ -15,6 +15,7 @@ from airpass import (
     Link,
     Scenario,
     TrainOptions,
+    channel,
     contracts,
     design,
     designs,
@@ -128,6 +129,52 @@ def test_a_method_of_ones_own_on_the_command_line(tmp_path: Path) -> None:
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         assert "strongest" in done.stdout
+
+
+def test_a_channel_model_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "wall.py").write_text(example("channel/wall.py"))
+    options = ["--set", "channel.model=wall.py:Wall", "--set", "channel.loss_db=20"]
+    arguments = [
+        "design",
+        *options,
+        "--method",
+        "airpass-plus",
+        "--option",
+        "effort=fast",
+        "--json",
+        "out.json",
+    ]
+    command = [sys.executable, "-c", "from airpass.cli import main; main()", *arguments]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = airpass.load(tmp_path / "out.json")
+    assert isinstance(found, airpass.Design)
+    assert found.layout is not None
+    # The file names code, which is not imported; the channels are stored.
+    with pytest.raises(airpass.InvalidInput, match=r"wall\.py:Wall: only its name and options"):
+        found.scenario.channels(found.layout)
+    given = dict(found.scenario.to_dict()["channel"])
+    assert given == {"model": f"{tmp_path / 'wall.py'}:Wall", "x_m": 20.0, "loss_db": 20.0}
+    scenario = Scenario.from_dict(found.scenario.to_dict())
+    np.testing.assert_array_equal(scenario.channels(found.layout), found.channels)
+    # Behind the wall a tenth of the amplitude is left.
+    plain = Scenario.from_dict({k: v for k, v in scenario.to_dict().items() if k != "channel"})
+    places = np.array([[10.0, 30.0]] * 5)
+    ratio = np.abs(scenario.uplink.terms(places) / plain.uplink.terms(places))
+    left = scenario.devices.x_m < 20.0
+    np.testing.assert_allclose(ratio[0], [np.where(left, 1.0, 0.1), np.where(left, 0.1, 1.0)], rtol=1e-12)
+
+
+def test_a_channel_model_in_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "wall.py").write_text(example("channel/wall.py"))
+    monkeypatch.setattr(channel, "__path__", [*channel.__path__, str(tmp_path)])
+    registry._registered.cache_clear()
+    try:
+        scenario = Scenario.from_dict({"channel": {"model": "wall", "loss_db": 6}})
+        assert scenario.to_dict()["channel"] == {"model": "wall", "x_m": 20.0, "loss_db": 6}
+    finally:
+        registry._registered.cache_clear()
+        sys.modules.pop("airpass.channel.wall", None)
 
 
 def test_the_example_of_a_function_is_the_example_of_a_class(tmp_path: Path) -> None:

@@ -196,6 +196,7 @@ class TestSpace:
         responses(
             place,
             place,
+            np.float32(1.0),
             packed.device_x,
             packed.offset_square[0],
             packed.amplitude,

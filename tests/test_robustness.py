@@ -109,7 +109,8 @@ def test_with_nobody_there_is_no_error_to_speak_of() -> None:
 
 def test_a_turned_sum_keeps_the_mean_and_spread_that_margins_assume() -> None:
     """E[u'] = sum of exp(-sigma^2/2) a, and the variance of u', within four standard errors."""
-    uplink: PassUplink = SMALL.uplink
+    uplink = SMALL.uplink
+    assert isinstance(uplink, PassUplink)
     layout, error_m, draws, k = SMALL.uniform_layout(), 2e-3, 4000, 2
     beam = np.full(3, 3**-0.5, dtype=np.complex128)
     dx = layout - uplink.device_x[k]

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from airpass import Scenario, select
-from airpass.channel.pass_uplink import Field
+from airpass.channel.field import Field
 from airpass.core.types import Real
 from airpass.geometry import hago
 from airpass.geometry.hago import Hago

@@ -64,7 +64,7 @@ def _saturating(times: int, scores: Real, weights: Real, slopes: Real, terms: Re
 @kernel
 def _element(times: int, position: float, field: Any, distance: Real, re: Real, im: Real) -> None:
     for _ in range(times):
-        element(position, 0, field, distance, re, im)
+        element(position, 0, 0, field, distance, re, im)
 
 
 def _fastest(call: Callable[[int], Any], enough_s: float = 0.02) -> float:

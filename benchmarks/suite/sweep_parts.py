@@ -58,6 +58,7 @@ def _trials(space: Space, wanted: Wanted, count: int, terms: Single) -> np.float
         responses(
             place,
             place,
+            np.float32(1.0),
             wanted.device_x,
             wanted.offset_square[0],
             wanted.amplitude,

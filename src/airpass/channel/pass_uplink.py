@@ -11,33 +11,30 @@ s_m depends on the feed, so that eq. (67) has i_ref ds_m/dl, with ds_m/dl = 1 ri
 of it. Exactly at a centre feed the channel has a kink, and the right-hand derivative is used. In the
 paper a_m = a and z_k = 0.
 
+With a loss of A dB per metre along the waveguide, g_{k,m,n} is multiplied by 10^(-A s/20) = exp(-alpha s),
+which adds -alpha ds_m/dl to (66). The paper has A = 0.
+
+The paper splits power equally, 1/sqrt(N) in (64). With a proportional split each antenna couples the share
+delta^2 of the power that passes it: 1/sqrt(N) becomes delta (1 - delta^2)^((n-1)/2) for the n-th antenna from
+the feed. Its derivative is that of (64): antennas do not pass each other.
+
 The phase is in turns, (D + i_ref s)/lambda, because whole turns can be removed exactly
 before the sine and cosine are computed.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
+from airpass.channel.field import Field, modulate
+from airpass.channel.model import ChannelModel
 from airpass.core.types import Complex, Mask, Real
 from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import cos_sin_turns, cos_sin_turns_single
 
-
-class Field(NamedTuple):
-    """Arguments of the channel kernels, except antenna positions. Arrays are contiguous along devices."""
-
-    device_x: Real  # x_k, shape (K,)
-    offset_square: Real  # (y_k - y_m)^2 + (z_k - a_m)^2, shape (M, K)
-    amplitude: Real  # xi gamma_k/sqrt(N), shape (K,)
-    turns_per_m: float  # 1/lambda
-    refractive_index: float  # i_ref
-    # f_m, and 1 if waveguide m extends to the right of its feed, -1 to the left, 0 to both sides; shape
-    # (2, M). One array, because calls count references to every array.
-    feed: Real
+NEPERS_PER_DB = math.log(10.0) / 20.0
 
 
 @inlined
@@ -50,6 +47,12 @@ def guide_length(position: float, feed: float, side: float) -> float:
 def guide_slope(position: float, feed: float, side: float) -> float:
     """ds_m/dl: 1 or -1; the right-hand derivative at a centre feed."""
     return side if side != 0.0 else (1.0 if position >= feed else -1.0)
+
+
+@inlined
+def guide_decay(guide: float, loss_per_m: float) -> float:
+    """exp(-alpha s): what is left of an amplitude after s metres of waveguide; exactly 1 without loss."""
+    return 1.0 if loss_per_m == 0.0 else math.exp(-loss_per_m * guide)
 
 
 @inlined
@@ -93,33 +96,46 @@ def response_single(
 
 @inlined
 def response_slope(
-    position: float, device_x: float, distance: float, turns_per_m: float, guide_rate: float
+    position: float,
+    device_x: float,
+    distance: float,
+    turns_per_m: float,
+    guide_rate: float,
+    loss_rate: float,
 ) -> tuple[float, float]:
     """Re and Im of (dg/dl)/g for an antenna at `position`, eqs. (66), (67).
 
-    `distance` is D, `guide_rate` is i_ref ds_m/dl.
+    `distance` is D, `guide_rate` is i_ref ds_m/dl, `loss_rate` is alpha ds_m/dl.
     """
     stretch = (position - device_x) / distance  # dD/dl
-    return -stretch / distance, -2.0 * np.pi * turns_per_m * (stretch + guide_rate)
+    return -stretch / distance - loss_rate, -2.0 * np.pi * turns_per_m * (stretch + guide_rate)
 
 
 @kernel
 def element(
-    position: float, waveguide: int, field: Field, distance: Real, term_re: Real, term_im: Real
+    position: float,
+    waveguide: int,
+    antenna: int,
+    field: Field,
+    distance: Real,
+    term_re: Real,
+    term_im: Real,
 ) -> None:
-    """`response` of every device to one antenna, into `distance`, `term_re` and `term_im`."""
+    """Responses of all devices to one antenna, into `distance`, `term_re` and `term_im`."""
     offset_square = field.offset_square[waveguide]
     guide = guide_length(position, field.feed[0, waveguide], field.feed[1, waveguide])
+    decay = guide_decay(guide, field.loss_per_m) * field.feed[2 + antenna, waveguide]
     for k in range(field.device_x.size):
         distance[k], term_re[k], term_im[k] = response(
             position,
             guide,
             field.device_x[k],
             offset_square[k],
-            field.amplitude[k],
+            decay * field.amplitude[k],
             field.turns_per_m,
             field.refractive_index,
         )
+    modulate(field.factor, position, waveguide, term_re, term_im)
 
 
 @kernel
@@ -130,7 +146,7 @@ def _terms(layout: Real, field: Field) -> Complex:
     distance, term_re, term_im = np.empty(count), np.empty(count), np.empty(count)
     for m in range(waveguides):
         for n in range(antennas):
-            element(layout[m, n], m, field, distance, term_re, term_im)
+            element(layout[m, n], m, n, field, distance, term_re, term_im)
             for k in range(count):
                 result[m, n, k] = complex(term_re[k], term_im[k])
     return result
@@ -144,7 +160,7 @@ def _channels(layout: Real, field: Field) -> Complex:
     distance, term_re, term_im = np.empty(count), np.empty(count), np.empty(count)
     for m in range(waveguides):
         for n in range(antennas):
-            element(layout[m, n], m, field, distance, term_re, term_im)
+            element(layout[m, n], m, n, field, distance, term_re, term_im)
             for k in range(count):
                 result[m, k] += complex(term_re[k], term_im[k])
     return result
@@ -158,19 +174,24 @@ def _derivative(layout: Real, field: Field) -> Complex:
     distance, term_re, term_im = np.empty(count), np.empty(count), np.empty(count)
     for m in range(waveguides):
         for n in range(antennas):
-            element(layout[m, n], m, field, distance, term_re, term_im)
-            rate = field.refractive_index * guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
+            element(layout[m, n], m, n, field, distance, term_re, term_im)
+            side = guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
             for k in range(count):
                 slope_re, slope_im = response_slope(
-                    layout[m, n], field.device_x[k], distance[k], field.turns_per_m, rate
+                    layout[m, n],
+                    field.device_x[k],
+                    distance[k],
+                    field.turns_per_m,
+                    field.refractive_index * side,
+                    field.loss_per_m * side,
                 )
                 result[m, n, k] = complex(term_re[k], term_im[k]) * complex(slope_re, slope_im)
     return result
 
 
 @dataclass(frozen=True, eq=False)
-class PassUplink:
-    """Parameters of the channel, except antenna positions. Lengths in metres."""
+class PassUplink(ChannelModel):
+    """The paper's channel, as a function of the antenna positions. Lengths in metres."""
 
     device_x: Real  # x_k, shape (K,)
     device_y: Real  # y_k
@@ -183,6 +204,26 @@ class PassUplink:
     device_z: Real | float = 0.0  # z_k, shape (K,) or one number
     feed: Real | float = 0.0  # f_m, shape (M,) or one number
     side: Real | float = 1.0  # of the feed to which a waveguide extends; see `Field.feed`
+    loss_db_per_m: float = 0.0  # along the waveguide
+    split_delta: float | None = None  # delta; None for an equal split
+
+    @property
+    def differentiable(self) -> bool:
+        """Always true."""
+        return True
+
+    def require_derivative(self) -> None:
+        """Do nothing."""
+
+    @property
+    def passive(self) -> bool:
+        """Always true."""
+        return True
+
+    @property
+    def closed_form(self) -> bool:
+        """Always true."""
+        return True
 
     @cached_property
     def _offset_square(self) -> Real:
@@ -191,10 +232,17 @@ class PassUplink:
         offset_square: Real = dy**2 + dz**2
         return offset_square
 
-    @cached_property
-    def _feed(self) -> Real:
-        shape = self.waveguide_y.shape
-        return np.stack([np.broadcast_to(self.feed, shape), np.broadcast_to(self.side, shape)])
+    def _feed(self, antennas: int) -> Real:
+        """`Field.feed`. Antennas are counted from the feed, and numbered from the left."""
+        waveguides = self.waveguide_y.size
+        result = np.ones((2 + antennas, waveguides))
+        result[0], result[1] = self.feed, self.side
+        if self.split_delta is not None:
+            order = np.arange(antennas)[:, None]
+            passed = np.where(result[1] < 0.0, antennas - 1 - order, order)
+            left = 1.0 - self.split_delta**2
+            result[2:] = np.sqrt(antennas) * self.split_delta * left ** (0.5 * passed)
+        return result
 
     def field(self, antennas: int, devices: Mask | None = None) -> Field:
         """Arguments of the kernels for `antennas` on each waveguide, for all or some devices."""
@@ -207,7 +255,8 @@ class PassUplink:
             amplitude=self.path_gain * self.gain[chosen] / np.sqrt(antennas),
             turns_per_m=1.0 / self.wavelength,
             refractive_index=self.refractive_index,
-            feed=self._feed,
+            feed=self._feed(antennas),
+            loss_per_m=self.loss_db_per_m * NEPERS_PER_DB,
         )
 
     def channels(self, layout: Real) -> Complex:
@@ -215,10 +264,16 @@ class PassUplink:
         layout = np.ascontiguousarray(layout, dtype=np.float64)
         return _channels(layout, self.field(layout.shape[1]))
 
-    def terms(self, layout: Real) -> Complex:
-        """g_{k,m,n}, shape (M, N, K): eq. (64)."""
-        layout = np.ascontiguousarray(layout, dtype=np.float64)
-        return _terms(layout, self.field(layout.shape[1]))
+    def terms(self, places: Real, antennas: int | None = None) -> Complex:
+        """g_{k,m,n}, shape (M, P, K): eq. (64)."""
+        places = np.ascontiguousarray(places, dtype=np.float64)
+        count = places.shape[1]
+        field = self.field(count if antennas is None else antennas)
+        if antennas not in (None, count):  # places that are not those of all antennas: an equal split
+            equal = np.ones((2 + count, places.shape[0]))
+            equal[:2] = field.feed[:2]
+            field = field._replace(feed=equal)
+        return _terms(places, field)
 
     def derivative(self, layout: Real) -> Complex:
         """d g_{k,m}/d l_{m,n}, shape (M, N, K): eqs. (66)-(68).
@@ -227,3 +282,7 @@ class PassUplink:
         """
         layout = np.ascontiguousarray(layout, dtype=np.float64)
         return _derivative(layout, self.field(layout.shape[1]))
+
+    def with_devices(self, x: Real, y: Real, z: Real | float, gain: Real) -> "PassUplink":
+        """The same receiver with other devices."""
+        return replace(self, device_x=x, device_y=y, device_z=z, gain=gain)

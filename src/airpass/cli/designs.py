@@ -470,14 +470,15 @@ def _draw_numbers(channels: "ChannelsFile", draw: int | None) -> list[int]:
 @click.option("--options", "with_options", is_flag=True, help="List every method's options with defaults.")
 @json_option
 def methods(with_options: bool, json_path: str | None) -> None:
-    """List every selection, geometry and design method."""
-    from airpass import designs, geometry, selection
+    """List every selection, geometry and design method, and every channel model."""
+    from airpass import channel, designs, geometry, selection
     from airpass.core.registry import options_dict
 
     kinds: list[tuple[str, Any]] = [
         ("selection", selection.METHODS.methods()),
         ("geometry", geometry.METHODS.methods()),
         ("design", designs.METHODS.methods()),
+        ("channel", channel.MODELS.methods()),
     ]
     rows = [
         {

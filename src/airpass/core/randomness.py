@@ -26,6 +26,8 @@ class Purpose(IntEnum):
     DISPLACEMENT = 13  # of devices
     DIRECTIONS = 20  # directions in which devices are displaced
     MOTION = 21  # a device's path
+    BLOCKAGE = 30  # of a device's lines of sight
+    SCATTER = 31  # a device's scattered waves
 
 
 def stream(seed: int, purpose: Purpose, *indices: int) -> np.random.Generator:

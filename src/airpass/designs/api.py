@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from airpass.aircomp import Link, checked_beam
+from airpass.channel.colocated import ColocatedArray
+from airpass.channel.model import ChannelModel
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import Report, discard, with_options
@@ -87,18 +89,20 @@ class Design(Link):
         Real
             Receive gain, shape (points,).
         """
-        there = self._devices_at(x_m, y_m, z_m)
         if self.layout is not None:
-            channels = replace(self.scenario.uplink, **there).channels(self.layout)
+            channels = self._uplink_at(x_m, y_m, z_m).channels(self.layout)
         else:
-            assert self.array is not None
-            channels = replace(self.scenario.array_at(self.array), **there).channels()
+            channels = self._array_at(x_m, y_m, z_m).channels()
         gain: Real = np.abs(np.conj(self.beam) @ channels) ** 2
         return gain
 
-    @staticmethod
-    def _devices_at(x_m: Real, y_m: Real, z_m: Real | float) -> dict[str, Any]:
-        return {"device_x": x_m, "device_y": y_m, "device_z": z_m, "gain": np.ones(x_m.size)}
+    def _uplink_at(self, x_m: Real, y_m: Real, z_m: Real | float) -> ChannelModel:
+        return self.scenario.uplink.with_devices(x_m, y_m, z_m, np.ones(x_m.size))
+
+    def _array_at(self, x_m: Real, y_m: Real, z_m: Real | float) -> ColocatedArray:
+        assert self.array is not None
+        array = self.scenario.array_at(self.array)
+        return replace(array, device_x=x_m, device_y=y_m, device_z=z_m, gain=np.ones(x_m.size))
 
     def mean_gain(self, x_m: Real, y_m: Real, z_m: Real | float = 0.0) -> Real:
         """Receive gain of devices of unit gain, averaged over the neighbourhood of given points.
@@ -116,13 +120,10 @@ class Design(Link):
         Real
             Mean receive gain, shape (points,).
         """
-        there = self._devices_at(x_m, y_m, z_m)
         if self.layout is not None:
-            terms = replace(self.scenario.uplink, **there).terms(self.layout)
-            powers = (np.abs(terms) ** 2).sum(axis=1)
+            powers = self._uplink_at(x_m, y_m, z_m).mean_powers(self.layout).sum(axis=1)
         else:
-            assert self.array is not None
-            powers = np.abs(replace(self.scenario.array_at(self.array), **there).channels()) ** 2
+            powers = np.abs(self._array_at(x_m, y_m, z_m).channels()) ** 2
         gain: Real = np.abs(self.beam) ** 2 @ powers
         return gain
 

@@ -48,6 +48,11 @@ An interpolated value is at most the larger one of the two grid points in modulu
 at most its largest value at the four grid points around plus sum_k (e_k(p) a_k(p') + a_k(p) e_k(p')). The
 grid sums are in single precision; (K + 8) 2^-23 sum_k a_k(p) a_k(p') covers their rounding.
 
+A loss along the waveguides multiplies every amplitude by at most one, at each place by the same number for
+all devices. It only lowers W_m and |R|, so that the bounds hold. The same is true of a channel model with a
+factor of at most one for W_m, but not for |R|: then correlations are left out. Other models are refused.
+With a proportional split of power all antennas get the largest share.
+
 Bounds are rounded outwards by a relative `SLACK`, far above the rounding errors of double precision.
 Layouts may exceed the limits by the tolerance of `Scenario.checked_layout`.
 """
@@ -60,6 +65,7 @@ from math import ceil, floor
 
 import numpy as np
 
+from airpass.core.errors import InvalidInput
 from airpass.core.registry import Report, discard
 from airpass.core.threads import one_blas_thread
 from airpass.core.types import Mask, Real
@@ -116,6 +122,11 @@ def certify_layouts(scenario: Scenario, *, report: Report | None = None) -> Layo
         The bound, and upper bounds on the score of every device.
     """
     report = report or discard
+    if not scenario.uplink.passive:
+        raise InvalidInput(
+            f"channel.model = {scenario.channel[0].name!r}: responses may exceed those of the paper's "
+            "channel, for which alone bounds over all layouts are known"
+        )
     with one_blas_thread():
         report("bound over all layouts: amplitudes")
         amplitudes = _Amplitudes(scenario)
@@ -127,7 +138,9 @@ def certify_layouts(scenario: Scenario, *, report: Report | None = None) -> Layo
         cases = tree.bound(report) if able.size <= MOST_IN_CASES else None
         report("bound over all layouts: correlations")
         known = amplitude_bound if cases is None else cases
-        correlations = _correlation_bound(scenario, able, known, report)
+        # A factor of each device of its own changes the correlations.
+        closed_form = scenario.uplink.closed_form
+        correlations = _correlation_bound(scenario, able, known, report) if closed_form else None
     bounds = {
         "single": int(able.size),
         "amplitudes": amplitude_bound,
@@ -154,7 +167,10 @@ def score_bounds(scenario: Scenario) -> Real:
     -------
     Real
         The `best_scores` of `certify_layouts`, shape (K,). Devices whose bound is below one cannot be served.
+        Infinity for a channel model without a bound.
     """
+    if not scenario.uplink.passive:
+        return np.full(scenario.devices.count, np.inf)
     with one_blas_thread():
         return _Amplitudes(scenario).single()
 
@@ -177,14 +193,16 @@ def certify_design(
         Bound for every beam on the channels of the design.
     layout_certificate : LayoutCertificate or None
         Bound for every beam and every layout of its scenario. None for a co-located array, and if the
-        method has channels of its own, which do not follow from the layout.
+        method or the channel model has channels that may exceed those of eq. (64).
     """
     report = report or discard
     report("bound for this layout")
     with one_blas_thread():
         certificate = upper_bound(design.effective)
     scenario = design.scenario
-    if design.layout is None or not np.array_equal(scenario.uplink.channels(design.layout), design.channels):
+    if design.layout is None or not scenario.uplink.passive:
+        return certificate, None
+    if not np.array_equal(scenario.uplink.channels(design.layout), design.channels):
         return certificate, None
     return certificate, certify_layouts(scenario, report=report)
 
@@ -198,6 +216,8 @@ def _strengths(scenario: Scenario) -> Real:
     """a_k D_k: sqrt(Gamma) xi gamma_k/(phi_k sqrt(N)), shape (K,)."""
     antennas = scenario.receiver.antennas
     scale = np.sqrt(scenario.budget / antennas) * scenario.radio.path_gain
+    if scenario.receiver.split_delta is not None:  # the largest share is that of the antenna next to the feed
+        scale *= np.sqrt(antennas) * scenario.receiver.split_delta
     strengths: Real = scale * scenario.devices.gain / scenario.weights
     return strengths
 

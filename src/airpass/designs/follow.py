@@ -19,8 +19,9 @@ from airpass import aircomp
 from airpass.core.types import Complex, Flag, Index, Mask, Real
 from airpass.designs.joint.ascent import AscentLimits, ascend
 from airpass.designs.joint.chain import Found
-from airpass.designs.joint.space import Space, scores_at, space_of
+from airpass.designs.joint.space import Space, exact_scores, space_of
 from airpass.designs.joint.wanted import wanted_of
+from airpass.geometry.base import anywhere
 from airpass.scenario import Scenario
 from airpass.selection.hrmc_plus import regrow
 
@@ -73,6 +74,7 @@ def follow(
     beam : Complex
         The beam. Both select at least as many devices as the old layout with the beam grown from the old.
     """
+    anywhere(scenario, "follow")
     scale = np.sqrt(scenario.budget) / scenario.weights
     space = space_of(scenario, scale, scenario.radio.wavelength_m, 0.0)
     climb = _Climb(scenario, space, layout, distance_m)
@@ -119,7 +121,9 @@ class _Climb:
         channels = self.scenario.uplink.channels(layout)
         effective = aircomp.effective_channels(channels, self.scenario.weights, self.scenario.budget)
         grown = regrow(effective, beam)
-        return Found(layout, grown, scores_at(self.space, layout, grown), self.scenario.priorities)
+        return Found(
+            layout, grown, exact_scores(self.scenario, self.space, layout, grown), self.scenario.priorities
+        )
 
     def raised(self, found: Found, devices: Index) -> Found:
         """Raise the weakest score of some devices; the best of the ends."""

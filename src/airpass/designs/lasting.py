@@ -25,13 +25,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airpass import aircomp
-from airpass.channel.pass_uplink import Field, element
+from airpass.channel.field import Field
+from airpass.channel.pass_uplink import element
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Start, Step
+from airpass.geometry.base import anywhere
 from airpass.kernels.clock import now
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
@@ -125,7 +127,7 @@ def _respond(row: Real, waveguide: int, field: Field, out_re: Real, out_im: Real
     out_re[:] = 0.0
     out_im[:] = 0.0
     for n in range(row.size):
-        element(row[n], waveguide, field, distance, term_re, term_im)
+        element(row[n], waveguide, n, field, distance, term_re, term_im)
         for k in range(count):
             out_re[k] += term_re[k]
             out_im[k] += term_im[k]
@@ -263,13 +265,20 @@ class _Draws:
 def _joined(scenarios: Sequence[Scenario]) -> Field:
     """The field of the devices of all draws, one after the other, with amplitudes of effective channels."""
     receiver = scenarios[0].receiver
-    fields = [scenario.uplink.field(receiver.antennas) for scenario in scenarios]
-    scale = np.sqrt(scenarios[0].budget) / scenarios[0].weights
-    return fields[0]._replace(
-        device_x=np.concatenate([one.device_x for one in fields]),
-        offset_square=np.ascontiguousarray(np.concatenate([one.offset_square for one in fields], axis=1)),
-        amplitude=np.concatenate([scale * one.amplitude for one in fields]),
+    for model in scenarios[0].channel:
+        if hasattr(model, "seed"):
+            raise InvalidInput(
+                f"channel.model = {model.name!r} is drawn for given devices: use another method, such as "
+                "airpass-plus"
+            )
+    drawn = [scenario.devices for scenario in scenarios]
+    x, y, z, gain = (
+        np.concatenate([getattr(devices, name) for devices in drawn])
+        for name in ("x_m", "y_m", "z_m", "gain")
     )
+    field = scenarios[0].uplink.with_devices(x, y, z, gain).field(receiver.antennas)
+    scale = np.sqrt(scenarios[0].budget) / scenarios[0].weights
+    return field._replace(amplitude=np.tile(scale, len(scenarios)) * field.amplitude)
 
 
 @dataclass(frozen=True)
@@ -296,6 +305,7 @@ class AirpassLasting(DesignMethod):
         self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Start | None
     ) -> DesignSearch:
         """Search for the layout, then for the beam of the scenario's devices."""
+        anywhere(scenario, self.name)
         began = now()
         given = self.layout_of(start)
         layout = scenario.uniform_layout() if given is None else given

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from airpass.core.errors import InvalidInput
 from airpass.core.types import Complex, Real
 from airpass.scenario import Scenario
 
@@ -27,21 +28,23 @@ class _Averages(NamedTuple):
 
 
 def _averages(scenario: Scenario) -> _Averages:
-    receiver, uplink = scenario.receiver, scenario.uplink
-    field = uplink.field(receiver.antennas)
+    receiver, devices = scenario.receiver, scenario.devices
+    field = scenario.uplink.field(receiver.antennas)
     shape = (receiver.waveguides, field.device_x.size)
     turn, power, square = np.empty(shape), np.empty(shape), np.empty(shape)
     direction = np.empty((2, *shape))
     for m, length in enumerate(receiver.lengths):
         places = np.linspace(0.0, length, AVERAGED_PLACES)[:, None]
-        feed, side = field.feed[:, m]
+        feed, side = field.feed[:2, m]
         sides = np.where(places >= feed, 1.0, -1.0) if side == 0.0 else side
+        decay = np.exp(-field.loss_per_m * np.abs(places - feed))
         dx = places - field.device_x
         distance = np.sqrt(dx**2 + field.offset_square[m])
         turn[m] = np.mean((dx / distance + field.refractive_index * sides) ** 2, axis=0)
-        power[m] = receiver.antennas * np.mean((field.amplitude / distance) ** 2, axis=0)
-        dy = uplink.waveguide_y[m] - uplink.device_y
-        weight = receiver.antennas * (field.amplitude / distance) ** 2
+        powers = (decay * field.amplitude / distance) ** 2 * np.mean(field.feed[2:, m] ** 2)
+        power[m] = receiver.antennas * np.mean(powers, axis=0)
+        dy = receiver.waveguide_y[m] - devices.y_m
+        weight = receiver.antennas * powers
         direction[0, m] = np.mean(weight * dx / distance, axis=0)
         direction[1, m] = np.mean(weight * dy / distance, axis=0)
         square[m] = np.mean(weight * (dx**2 + dy**2) / distance**2, axis=0)
@@ -63,6 +66,11 @@ def margins(scenario: Scenario, tolerance_mm: float, confidence: float, displace
     result: Real = np.ones(scenario.devices.count)
     if tolerance_mm == 0.0 and displacement_mm == 0.0:
         return result
+    if not scenario.uplink.closed_form:
+        raise InvalidInput(
+            "tolerance_mm and displacement_mm: required scores are known for the paper's channel only; set "
+            "both to 0, or leave out the table channel"
+        )
     averages = _averages(scenario)
     if tolerance_mm > 0.0:
         result = _averaged(scenario, averages.power, averages.turn, tolerance_mm, confidence)
@@ -74,7 +82,7 @@ def margins(scenario: Scenario, tolerance_mm: float, confidence: float, displace
 
 def _averaged(scenario: Scenario, power: Real, turn: Real, error_mm: float, confidence: float) -> Real:
     """Required scores for rotations of variance (kappa s)^2 `turn`."""
-    error = 1e-3 * error_mm * 2.0 * np.pi / scenario.uplink.wavelength
+    error = 1e-3 * error_mm * 2.0 * np.pi / scenario.radio.wavelength_m
     variance = np.minimum(error**2 * turn, 50.0)
     spread = np.sqrt(scenario.budget * (1.0 - np.exp(-variance)) * power / 2.0) / scenario.weights
     quantile = NormalDist().inv_cdf(confidence)
@@ -138,11 +146,11 @@ def directions(scenario: Scenario, layout: Real) -> Real:
 
     A device that moves by d in the plane comes farther away from the antenna by e . d, to first order.
     """
-    uplink = scenario.uplink
-    dx = uplink.device_x - layout[:, :, None]
-    dy = (uplink.device_y - uplink.waveguide_y[:, None])[:, None, :]
-    offset_square = uplink.field(layout.shape[1]).offset_square[:, None, :]
-    distance = np.sqrt(dx**2 + offset_square)
+    receiver, devices = scenario.receiver, scenario.devices
+    dx = devices.x_m - layout[:, :, None]
+    dy = (devices.y_m - receiver.waveguide_y[:, None])[:, None, :]
+    dz = (receiver.heights[:, None] - devices.z_m)[:, None, :]
+    distance = np.sqrt(dx**2 + (dy**2 + dz**2))
     return np.stack([dx / distance, dy / distance])
 
 
@@ -169,7 +177,7 @@ def displacement_losses(
     """
     terms, _ = _terms(scenario, layout, beam)
     towards = directions(scenario, layout)
-    kappa = 2.0 * np.pi / scenario.uplink.wavelength
+    kappa = 2.0 * np.pi / scenario.radio.wavelength_m
     moves = 1e-3 * displacement_mm * kappa * normal_points(DISPLACEMENTS)
     count = terms.shape[2]
     losses = np.empty(count)

@@ -64,7 +64,9 @@ def problem_of(scenario: Scenario, options: "AirpassPlus", aims: Real) -> Proble
     longest = float(scenario.receiver.lengths.max())
     step = max(options.grid_wavelengths * scenario.radio.wavelength_m, longest / (MOST_POINTS - 1))
     space = space_of(scaled, np.sqrt(scaled.budget) / scaled.weights, step, 2.0**20 * options.memory_mb)
-    return Problem(scaled, aims, space, options.across)
+    # Antennas that pass each other would exchange their shares of power.
+    across = options.across and scenario.receiver.split_delta is None
+    return Problem(scaled, aims, space, across)
 
 
 class _Trace:

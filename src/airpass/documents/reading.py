@@ -394,7 +394,7 @@ def layout_certificate_from(document: Mapping[str, Any]) -> LayoutCertificate:
 
 def _scenario(document: Mapping[str, Any]) -> Scenario:
     """The scenario of a design or a run, with the distribution that its devices were drawn from."""
-    scenario = Scenario.from_dict(document["scenario"])
+    scenario = Scenario.from_dict(document["scenario"], trusted=False)
     drawn = document.get("drawn_from")
     if drawn is None:
         return scenario

@@ -23,6 +23,7 @@ from airpass.designs.track import Track
 from airpass.documents.common import FORMAT_VERSION, channels_of
 from airpass.learning.history import TrainingRun
 from airpass.scenario import DeviceDraw, Scenario
+from airpass.scenario.channel import is_registered
 from airpass.scenario.radio import LIGHT_M_S
 from airpass.selection.api import Selection
 from airpass.selection.certificate import Certificate, SetCheck
@@ -98,7 +99,9 @@ def set_document(devices: list[int], check: SetCheck) -> dict[str, Any]:
 def design_document(design: Design) -> dict[str, Any]:
     """The result of `design`."""
     drawn = design.scenario.devices.drawn_from
-    follows = _same(design.channels, channels_of(design.scenario, design.layout, design.array))
+    follows = is_registered(design.scenario.channel) and _same(
+        design.channels, channels_of(design.scenario, design.layout, design.array)
+    )
     return {
         **_header("design"),
         "scenario": design.scenario.to_dict(),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from airpass.core.errors import InvalidInput
 from airpass.core.registry import Method
 from airpass.core.types import Complex, Mask, Real
 from airpass.scenario import Scenario
@@ -48,6 +49,23 @@ class GeometryMethod(Method, ABC):
         LayoutSearch
             A feasible layout that is no worse than the start.
         """
+
+
+def anywhere(scenario: Scenario, name: str) -> None:
+    """Raise `InvalidInput` if antennas can be at some places only, for methods that need them anywhere.
+
+    Parameters
+    ----------
+    scenario
+        The scenario.
+    name
+        Name of the method.
+    """
+    if scenario.receiver.places is not None:
+        key = "places_m" if scenario.receiver.place_step_m is None else "place_step_m"
+        raise InvalidInput(
+            f"receiver.{key}: {name} moves antennas continuously; use airpass-plus, elementwise or fixed"
+        )
 
 
 def weakest_gain(scenario: Scenario, layout: Real, beam: Complex, devices: Mask) -> float:

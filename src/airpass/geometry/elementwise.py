@@ -4,22 +4,25 @@ The usual geometry method of the pinching-antenna literature. Each antenna is ev
 the whole interval between its neighbours, the best point is refined, and the antenna is moved if the
 weakest normalised gain increases. Sweeps are repeated until the gain no longer increases. The phase of a
 device's gain changes by 2 pi about every lambda/(1 + i_ref), so the grid step must not exceed lambda/20:
-a coarser grid would not resolve the oscillation of the gain.
+a coarser grid would not resolve the oscillation of the gain. If the receiver has places, all of these are
+evaluated instead, and nothing is refined.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from airpass.channel.pass_uplink import Field, element
+from airpass.channel.field import Field
+from airpass.channel.pass_uplink import element
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
-from airpass.core.types import Complex, Mask, Real
+from airpass.core.types import Complex, Index, Mask, Real
 from airpass.geometry.base import GeometryMethod, LayoutSearch, no_worse
 from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma
 from airpass.kernels.sums import lane_min
 from airpass.scenario import Scenario
+from airpass.scenario.receiver import candidate_places
 
 REFINEMENTS = 3  # rounds of a ten times finer grid around the best point
 
@@ -28,6 +31,7 @@ REFINEMENTS = 3  # rounds of a ten times finer grid around the best point
 def _weakest_with(
     position: float,
     waveguide: int,
+    antenna: int,
     x: float,
     y: float,
     field: Field,
@@ -37,7 +41,7 @@ def _weakest_with(
     scratch: Real,
 ) -> float:
     """The weakest normalised gain with one antenna at `position` and the others fixed."""
-    element(position, waveguide, field, scratch[0], scratch[1], scratch[2])
+    element(position, waveguide, antenna, field, scratch[0], scratch[1], scratch[2])
     for k in range(rest_re.size):
         re = rest_re[k] + fma(x, scratch[1, k], y * scratch[2, k])
         im = rest_im[k] + fma(x, scratch[2, k], -(y * scratch[1, k]))
@@ -49,6 +53,8 @@ def _weakest_with(
 def _sweeps(
     layout: Real,
     lengths: Real,
+    places: Real,
+    counts: Index,
     min_gap: float,
     beam: Complex,
     field: Field,
@@ -57,7 +63,10 @@ def _sweeps(
     max_sweeps: int,
     tolerance: float,
 ) -> tuple[Real, int, int]:
-    """Layout, number of sweeps, and number of positions evaluated."""
+    """Layout, number of sweeps, and number of positions evaluated.
+
+    `places` and `counts` are those of `candidate_places`; without places there are no columns.
+    """
     waveguides, antennas = layout.shape
     count = field.device_x.size
     layout = layout.copy()
@@ -76,7 +85,7 @@ def _sweeps(
             x = beam[m].real
             y = beam[m].imag
             for n in range(antennas):
-                element(layout[m, n], m, field, scratch[0], scratch[1], scratch[2])
+                element(layout[m, n], m, n, field, scratch[0], scratch[1], scratch[2])
                 for k in range(count):
                     gain_re[k] += x * scratch[1, k] + y * scratch[2, k]
                     gain_im[k] += x * scratch[2, k] - y * scratch[1, k]
@@ -92,19 +101,28 @@ def _sweeps(
                 high = layout[m, n + 1] - min_gap if n < antennas - 1 else lengths[m]
                 if not high > low:
                     continue
-                element(layout[m, n], m, field, scratch[0], scratch[1], scratch[2])
+                element(layout[m, n], m, n, field, scratch[0], scratch[1], scratch[2])
                 for k in range(count):
                     rest_re[k] = gain_re[k] - (x * scratch[1, k] + y * scratch[2, k])
                     rest_im[k] = gain_im[k] - (x * scratch[2, k] - y * scratch[1, k])
                 place = layout[m, n]
+                for i in range(counts[m]):
+                    if low <= places[m, i] <= high:
+                        value = _weakest_with(
+                            places[m, i], m, n, x, y, field, rest_re, rest_im, per_weight_square, scratch
+                        )
+                        tried += 1
+                        if value > best:
+                            best = value
+                            place = places[m, i]
                 points = int(np.ceil((high - low) / grid_step)) + 1
                 step = (high - low) / (points - 1)
                 start = low
-                for _ in range(1 + REFINEMENTS):
+                for _ in range(1 + REFINEMENTS if counts[m] == 0 else 0):
                     for i in range(points):
                         position = min(start + i * step, high)
                         value = _weakest_with(
-                            position, m, x, y, field, rest_re, rest_im, per_weight_square, scratch
+                            position, m, n, x, y, field, rest_re, rest_im, per_weight_square, scratch
                         )
                         tried += 1
                         if value > best:
@@ -114,7 +132,7 @@ def _sweeps(
                     points = 21
                     step = 0.1 * step
                 layout[m, n] = place
-                element(place, m, field, scratch[0], scratch[1], scratch[2])
+                element(place, m, n, field, scratch[0], scratch[1], scratch[2])
                 for k in range(count):
                     gain_re[k] = rest_re[k] + x * scratch[1, k] + y * scratch[2, k]
                     gain_im[k] = rest_im[k] + x * scratch[2, k] - y * scratch[1, k]
@@ -154,11 +172,12 @@ class Elementwise(GeometryMethod):
         moved, sweeps, tried = _sweeps(
             np.ascontiguousarray(layout),
             receiver.lengths,
-            float(receiver.min_gap_m),
+            *candidate_places(receiver),
+            float(receiver.min_gap_m if receiver.places is None else receiver.place_gap_m),
             beam,
             scenario.uplink.field(receiver.antennas, devices),
             1.0 / scenario.weights[devices] ** 2,
-            self.step_wavelengths * scenario.uplink.wavelength,
+            self.step_wavelengths * scenario.radio.wavelength_m,
             self.max_sweeps,
             float(self.tolerance),
         )

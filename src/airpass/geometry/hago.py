@@ -22,10 +22,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.channel.pass_uplink import Field, element, guide_slope, response_slope
+from airpass.channel.field import Field, modulate_slope
+from airpass.channel.pass_uplink import element, guide_slope, response_slope
 from airpass.core import checks
 from airpass.core.types import Complex, Mask, Real
-from airpass.geometry.base import GeometryMethod, LayoutSearch, no_worse, weakest_gain
+from airpass.geometry.base import GeometryMethod, LayoutSearch, anywhere, no_worse, weakest_gain
 from airpass.geometry.slack import invert, layout_from_raw, raw_gradient
 from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma
@@ -88,7 +89,7 @@ def gains(layout: Real, beam: Complex, field: Field, workspace: Workspace) -> No
         for n in range(antennas):
             re = workspace.term_re[m, n]
             im = workspace.term_im[m, n]
-            element(layout[m, n], m, field, workspace.distance[m, n], re, im)
+            element(layout[m, n], m, n, field, workspace.distance[m, n], re, im)
             for k in range(re.size):
                 workspace.gain_re[k] += fma(x, re[k], y * im[k])
                 workspace.gain_im[k] += fma(x, im[k], -(y * re[k]))
@@ -110,11 +111,13 @@ def layout_gradient(
             re = workspace.term_re[m, n]
             im = workspace.term_im[m, n]
             distance = workspace.distance[m, n]
-            rate = field.refractive_index * guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
+            side = guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
+            rate, loss_rate = field.refractive_index * side, field.loss_per_m * side
             for k in range(re.size):
                 slope_re, slope_im = response_slope(
-                    layout[m, n], field.device_x[k], distance[k], field.turns_per_m, rate
+                    layout[m, n], field.device_x[k], distance[k], field.turns_per_m, rate, loss_rate
                 )
+                slope_re, slope_im = modulate_slope(field.factor, layout[m, n], m, k, slope_re, slope_im)
                 # v = u_k^* m_m^*, p = v g, then Re(p g'/g)
                 v_re = workspace.gain_re[k] * x - workspace.gain_im[k] * y
                 v_im = -workspace.gain_re[k] * y - workspace.gain_im[k] * x
@@ -249,6 +252,8 @@ class Hago(GeometryMethod):
         self, scenario: Scenario, layout: Real, beam: Complex, devices: Mask, rng: np.random.Generator
     ) -> LayoutSearch:
         """Algorithm 2 from `layout`, for the devices marked in `devices` (at least one)."""
+        anywhere(scenario, self.name)
+        scenario.uplink.require_derivative()
         receiver = scenario.receiver
         before = weakest_gain(scenario, layout, beam, devices)
         unit = 1.0

@@ -16,11 +16,15 @@ import numpy as np
 import tomli_w
 
 from airpass.channel.colocated import AXES, SHAPES, ColocatedArray, line_array, plane_array
+from airpass.channel.factor import ChannelFactor
+from airpass.channel.factored import FactoredUplink
+from airpass.channel.model import ChannelModel
 from airpass.channel.pass_uplink import PassUplink
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
 from airpass.core.types import Complex, Real
+from airpass.scenario.channel import model_table, models_from, models_of
 from airpass.scenario.devices import COLUMNS, LISTS, PRIORITY, DeviceDraw, Devices
 from airpass.scenario.presets import with_preset
 from airpass.scenario.radio import Radio
@@ -40,8 +44,12 @@ class Scenario:
     radio: Radio = field(default_factory=Radio)
     devices: Devices = field(default_factory=lambda: DeviceDraw().draw())
     weighting: Weighting = field(default_factory=Weighting)
+    # Factors on the paper's channel: a model, or several that are multiplied. Given as an object, a class, a
+    # name, `file.py:Name`, or a list of these; stored as a tuple of objects. Empty: the paper's model.
+    channel: tuple[ChannelFactor, ...] = ()
 
     def __post_init__(self) -> None:
+        checks.keep(self, channel=models_of(self.channel, self.seed))
         receiver, devices = self.receiver, self.devices
         if devices.z_m.max() < receiver.heights.min() - CLOSEST_M:
             return
@@ -153,9 +161,9 @@ class Scenario:
         return self.radio.budget
 
     @cached_property
-    def uplink(self) -> PassUplink:
+    def uplink(self) -> ChannelModel:
         """The pinching-antenna channel as a function of the antenna positions."""
-        return PassUplink(
+        closed_form = PassUplink(
             device_x=self.devices.x_m,
             device_y=self.devices.y_m,
             device_z=self.devices.z_m,
@@ -164,10 +172,15 @@ class Scenario:
             height=np.array(self.receiver.height_m),
             feed=self.receiver.feed_x,
             side=self.receiver.feed_side,
+            loss_db_per_m=self.receiver.loss_db_per_m,
+            split_delta=self.receiver.split_delta,
             wavelength=self.radio.wavelength_m,
             refractive_index=self.radio.refractive_index,
             path_gain=self.radio.path_gain,
         )
+        if not self.channel:
+            return closed_form
+        return FactoredUplink(closed_form, self.channel, self.receiver.lengths)
 
     def channels(self, layout: Real) -> Complex:
         """G(L), complex, shape (M, K), eq. (12).
@@ -217,6 +230,11 @@ class Scenario:
         ColocatedArray
             The array with the channels to the scenario's devices.
         """
+        if self.channel:
+            raise InvalidInput(
+                f"channel.model = {self.channel[0].name!r}: holds for antennas on waveguides; leave it out "
+                "for arrays without waveguides"
+            )
         places = np.column_stack([self.devices.x_m, self.devices.y_m, self.devices.z_m])
         for k in np.flatnonzero((positions[:, None] == places).all(axis=2).any(axis=0))[:1]:
             raise InvalidInput(
@@ -234,14 +252,14 @@ class Scenario:
         )
 
     def uniform_layout(self) -> Real:
-        """Antennas evenly spaced on every waveguide; shape (M, N)."""
+        """Antennas evenly spaced on every waveguide, or at the places nearest to that; shape (M, N)."""
         order = np.arange(self.receiver.antennas)
         slack = self.receiver.free_length[:, None] * (order + 1) / (self.receiver.antennas + 1)
         layout: Real = slack + order * self.receiver.min_gap_m
-        return layout
+        return layout if self.receiver.places is None else self.receiver.nearest_places(layout)
 
     def random_layout(self, rng: np.random.Generator) -> Real:
-        """Layout drawn uniformly from all feasible ones; shape (M, N).
+        """Layout drawn uniformly from all feasible ones, or the places nearest to that; shape (M, N).
 
         Parameters
         ----------
@@ -256,7 +274,7 @@ class Scenario:
         shares = rng.random((self.receiver.waveguides, self.receiver.antennas))
         slack = self.receiver.free_length[:, None] * np.sort(shares, axis=1)
         layout: Real = slack + np.arange(self.receiver.antennas) * self.receiver.min_gap_m
-        return layout
+        return layout if self.receiver.places is None else self.receiver.nearest_places(layout)
 
     def checked_layout(self, layout: Any) -> Real:
         """Check a layout against eqs. (6)-(8) and return it as an array of shape (M, N).
@@ -294,54 +312,72 @@ class Scenario:
                     f"layout[{m}] has neighbours {gaps.min():g} m apart: must be in rising order, "
                     f"at least {self.receiver.min_gap_m:g} m apart"
                 )
+        if self.receiver.places is not None:
+            self._check_places(values)
         return values
+
+    def _check_places(self, values: Real) -> None:
+        """Refuse antennas that are not at the receiver's places, or at one together."""
+        assert self.receiver.places is not None
+        for m, (positions, places) in enumerate(zip(values, self.receiver.places, strict=True)):
+            nearest = places[np.abs(places[:, None] - positions).argmin(axis=0)]
+            away = np.abs(nearest - positions) > ROUNDING * self.receiver.lengths[m]
+            for n in np.flatnonzero(away)[:1]:
+                raise InvalidInput(
+                    f"layout[{m}][{n}] = {positions[n]:g}: is not one of the receiver's places; the nearest "
+                    f"is {nearest[n]:g} m"
+                )
+            if (np.diff(nearest) <= 0.0).any():
+                raise InvalidInput(f"layout[{m}] has two antennas at one place")
 
     # Files ---------------------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Every value as used, with the devices as explicit lists."""
         # TOML has no null: without `waveguide_y_m`, y_m follows from `spacing_m`.
-        receiver = {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in asdict(self.receiver).items()
-            if value is not None
-        }
+        receiver = {name: _plain(value) for name, value in asdict(self.receiver).items() if value is not None}
         devices = {name: getattr(self.devices, name).tolist() for name in COLUMNS}
         devices["samples"] = [int(n) if n.is_integer() else n for n in devices["samples"]]
         if self.devices.has_priorities:
             devices[PRIORITY] = self.devices.priority.tolist()
-        return {
+        tables = {
             "receiver": receiver,
             "radio": self.radio.to_dict(),
             "devices": devices,
             "weights": asdict(self.weighting),
         }
+        models = [model_table(model) for model in self.channel]
+        return tables | ({"channel": models if len(models) > 1 else models[0]} if models else {})
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "Scenario":
+    def from_dict(cls, data: Mapping[str, Any], trusted: bool = True) -> "Scenario":
         """The scenario of nested tables, as in a scenario file; absent keys take defaults.
 
         Parameters
         ----------
         data
-            Tables `receiver`, `radio`, `devices` and `weights`, and the name of a `preset` whose values are
-            the defaults instead of the paper's.
+            Tables `receiver`, `radio`, `devices`, `weights` and `channel`, and the name of a `preset` whose
+            values are the defaults instead of the paper's.
+        trusted
+            Whether a channel model `file.py:Name` may be imported. If not, a placeholder with its name and
+            options stands for it, and for any model that is not registered.
 
         Returns
         -------
         Scenario
             The scenario.
         """
-        checks.known_keys("", data, ("preset", "receiver", "radio", "devices", "weights"))
+        checks.known_keys("", data, ("preset", "receiver", "radio", "devices", "weights", "channel"))
         data = with_preset(data)
         for name, table in data.items():
-            if not isinstance(table, Mapping):
+            if name != "channel" and not isinstance(table, Mapping):
                 raise InvalidInput(f"{name} = {table!r}: must be a table of keys")
         return cls(
             receiver=_build(Receiver, "receiver", data.get("receiver", {})),
             radio=Radio.from_dict(data.get("radio", {})),
             devices=_devices(data.get("devices", {})),
             weighting=_build(Weighting, "weights", data.get("weights", {})),
+            channel=tuple(models_from(data.get("channel", []), trusted)),
         )
 
     @classmethod
@@ -414,6 +450,11 @@ class Scenario:
             A new scenario.
         """
         return replace(self, radio=self.radio.changed(**changes))
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists."""
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def read_tables(path: str | Path) -> dict[str, Any]:

@@ -19,7 +19,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.channel.pass_uplink import guide_length, guide_slope, response_single, response_slope
+from airpass.channel.field import modulate_packed, modulate_slopes
+from airpass.channel.pass_uplink import (
+    guide_decay,
+    guide_length,
+    guide_slope,
+    response_single,
+    response_slope,
+)
 from airpass.core.types import Complex, Flag, Real, Single
 from airpass.designs.joint.space import Space
 from airpass.designs.joint.wanted import Wanted
@@ -98,6 +105,8 @@ def _respond(
     place: float,
     guide: float,
     guide_rate: float,
+    decay: np.float32,
+    loss_rate: float,
     device_x: Real,
     offset_square: Real,
     amplitude: Single,
@@ -111,9 +120,11 @@ def _respond(
     """Responses of the wanted devices to one antenna, and their logarithmic derivatives."""
     for k in range(re.size):
         distance, re[k], im[k] = response_single(
-            place, guide, device_x[k], offset_square[k], amplitude[k], turns_per_m, refractive_index
+            place, guide, device_x[k], offset_square[k], decay * amplitude[k], turns_per_m, refractive_index
         )
-        by_amplitude, by_phase = response_slope(place, device_x[k], distance, turns_per_m, guide_rate)
+        by_amplitude, by_phase = response_slope(
+            place, device_x[k], distance, turns_per_m, guide_rate, loss_rate
+        )
         slope_re[k] = np.float32(by_amplitude)
         slope_im[k] = np.float32(by_phase)
 
@@ -182,10 +193,14 @@ def _sums(layout: Real, beam: Complex, space: Space, wanted: Wanted, w: Workspac
         channel_im[:] = np.float32(0.0)
         for n in range(layout.shape[1]):
             place = layout[m, n]
+            guide = guide_length(place, feed, side)
+            slope = guide_slope(place, feed, side)
             _respond(
                 place,
-                guide_length(place, feed, side),
-                field.refractive_index * guide_slope(place, feed, side),
+                guide,
+                field.refractive_index * slope,
+                np.float32(guide_decay(guide, field.loss_per_m) * field.feed[2 + n, m]),
+                field.loss_per_m * slope,
                 wanted.device_x,
                 offset_square,
                 wanted.amplitude,
@@ -196,6 +211,8 @@ def _sums(layout: Real, beam: Complex, space: Space, wanted: Wanted, w: Workspac
                 w.slope_re[m, n],
                 w.slope_im[m, n],
             )
+            modulate_packed(field.factor, place, m, wanted.device, w.term_re[m, n], w.term_im[m, n])
+            modulate_slopes(field.factor, place, m, wanted.device, w.slope_re[m, n], w.slope_im[m, n])
             _accumulate(channel_re, channel_im, w.term_re[m, n], w.term_im[m, n])
         _accumulate_weighted(
             w.sum_re,

@@ -32,7 +32,7 @@ from airpass.core.types import Complex, Flag, Index, Real
 from airpass.designs.base import Start
 from airpass.designs.joint.ascent import AscentLimits, ascend
 from airpass.designs.joint.descent import descend
-from airpass.designs.joint.space import Space, scores_at
+from airpass.designs.joint.space import Space, exact_scores
 from airpass.designs.joint.sweep import Goal, Moves
 from airpass.designs.joint.wanted import Wanted, wanted_of
 from airpass.optim import conjugate_gradient as cg
@@ -98,7 +98,7 @@ class Problem:
         """A layout with a beam, or with the dominant eigenvector."""
         if beam is None:
             beam = dominant_eigenvector(self.effective(layout))
-        return Found(layout, beam, scores_at(self.space, layout, beam), self.priorities)
+        return Found(layout, beam, exact_scores(self.scenario, self.space, layout, beam), self.priorities)
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,14 +241,22 @@ class Chain:
         )
         self.work["sweeps"] += result.sweeps
         self.work["places"] += result.tried
-        best = Found(result.best_layout, result.best_beam, result.best_scores, problem.priorities)
+        if problem.space.field.factor is None:
+            best = Found(result.best_layout, result.best_beam, result.best_scores, problem.priorities)
+            end = Found(result.layout, result.beam, result.scores, problem.priorities)
+        else:  # the scores of the descent are interpolated
+            best = problem.at(result.best_layout, result.best_beam)
+            end = problem.at(result.layout, result.beam)
         self.keep(best)
         if self.stop[0] != 0:
             raise Stopped
-        return Found(result.layout, result.beam, result.scores, problem.priorities), best
+        return end, best
 
     def ascend(self, found: Found, wanted: Wanted, doublings: int, limits: AscentLimits) -> Found:
-        """Raise the weakest score in all positions and the beam together."""
+        """Raise the weakest score in all positions and the beam together; by sweeps if places are given."""
+        if self.problem.space.places.shape[1] > 0:
+            power = min(doublings, GROW[-1])
+            return self.descend(found, wanted, Goal(power, 0.0), GROW_SWEEPS, False)[1]
         result = ascend(found.layout, found.beam, self.problem.space, wanted, doublings, limits, self.stop)
         self.work["ascent evaluations"] += result.evaluations
         reached = self.problem.at(result.layout, result.beam)
@@ -382,4 +390,9 @@ class Chain:
         found = self.best
         for doublings in LAST:
             found = self.ascend(found, wanted, doublings, LAST_LIMITS)
+        if self.problem.space.field.factor is not None:
+            # So far beams were found with interpolated factors.
+            effective = self.problem.effective(self.best.layout)
+            beam = regrow(effective, self.best.beam, self.problem.priorities)
+            self.keep(self.problem.at(self.best.layout, beam))
         self.note("polish", self.best)

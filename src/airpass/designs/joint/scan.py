@@ -174,6 +174,48 @@ def _minima(
 
 
 @kernel
+def place_candidates(
+    total: Single,
+    waveguide: int,
+    row: Real,
+    antenna: int,
+    across: bool,
+    space: Space,
+    places: Real,
+    values: Single,
+) -> int:
+    """The given places with the lowest T that are free for one antenna, or for some if `antenna` is -1.
+
+    Of places closer together than the step of a grid only the best is a candidate. Other parameters and the
+    result are those of `stretch_candidates`.
+    """
+    count = 0
+    given = space.places[waveguide]
+    last = space.counts[waveguide] - 1
+    for p in range(last + 1):
+        here = total[p]
+        if count == places.size and here >= values[count - 1]:
+            continue
+        if p > 0 and here > total[p - 1] and given[p] - given[p - 1] < space.step:
+            continue
+        if p < last and here >= total[p + 1] and given[p + 1] - given[p] < space.step:
+            continue
+        near = 0
+        for n in range(row.size):
+            if n != antenna and abs(row[n] - given[p]) < space.min_gap:
+                near += 1
+        if not across:
+            # Antennas stay between their neighbours.
+            if antenna > 0 and given[p] < row[antenna - 1]:
+                near += 1
+            if antenna < row.size - 1 and given[p] > row[antenna + 1]:
+                near += 1
+        if near == 0 or (antenna < 0 and near == 1):
+            count = insert(given[p], here, count, places, values)
+    return count
+
+
+@kernel
 def candidates(total: Single, waveguide: int, row: Real, space: Space, places: Real, values: Single) -> int:
     """The lowest minima of T that are feasible for at least one antenna.
 
@@ -192,6 +234,8 @@ def candidates(total: Single, waveguide: int, row: Real, space: Space, places: R
     -------
     The number of minima.
     """
+    if space.places.shape[1] > 0:
+        return place_candidates(total, waveguide, row, -1, True, space, places, values)
     last = min(int(space.lengths[waveguide] / space.step), space.points - 1)
     count = _minima(total, last, row, space, SHARE, places, values)
     if count < FEWEST_MINIMA:
@@ -215,6 +259,8 @@ def stretch_candidates(
     For crowded waveguides, on which few minima are free, and for antennas that must stay between their
     neighbours. Parameters as for `candidates`.
     """
+    if space.places.shape[1] > 0:
+        return place_candidates(total, waveguide, row, antenna, across, space, places, values)
     length = space.lengths[waveguide]
     last = min(int(length / space.step), space.points - 1)
     count = 0

@@ -2,7 +2,8 @@
 
 The table holds the response of every device on a grid along every waveguide, as 16-bit integers. It is only
 used to find candidate positions, which are then evaluated exactly: 16 bits are enough for that, and the scan
-is limited by memory bandwidth. Entries are relative to the largest amplitude on their row, so that the table
+is limited by memory bandwidth. If antennas can be at given places only, the table has these in place of the
+grid. Entries are relative to the largest amplitude on their row, so that the table
 does not depend on powers, gains or weights.
 """
 
@@ -10,11 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.channel.pass_uplink import Field, element, guide_length, response_single
-from airpass.core.types import Complex, Real, Short, Single
-from airpass.kernels.jit import kernel
+from airpass import aircomp
+from airpass.channel.field import Field, modulate_one
+from airpass.channel.pass_uplink import element, guide_decay, guide_length, response_single
+from airpass.core.types import Complex, Index, Real, Short, Single
+from airpass.kernels.jit import inlined, kernel
+from airpass.kernels.math import exp
 from airpass.optim import projections
 from airpass.scenario import Scenario
+from airpass.scenario.receiver import candidate_places
 from airpass.scenario.scenario import CLOSEST_M
 
 ENTRY_BYTES = 4  # real and imaginary part of a table entry
@@ -32,6 +37,16 @@ class Space(NamedTuple):
     points: int  # of the grid on the longest waveguide, P
     row_scale: Single  # value of a table entry of one, over `reference`; shape (M, K)
     table: Short  # responses, shape (M, K, 2, P); M = 0 if it is not stored
+    places: (
+        Real  # the only places of antennas, instead of the grid, shape (M, P); P = 0 if they may be anywhere
+    )
+    counts: Index  # number of places on every waveguide, shape (M,)
+
+
+@inlined
+def _rounded(value: np.float32) -> np.int16:
+    # A device in line with a waveguide may come closer to it than to its axis.
+    return np.int16(min(max(value, -LARGEST), LARGEST))
 
 
 @kernel
@@ -39,18 +54,35 @@ def response_row(space: Space, waveguide: int, device: int, first: int, out_re: 
     """Table entries of one device at the grid points first, first + 1, ..."""
     field = space.field
     offset_square = field.offset_square[waveguide, device]
-    feed, side = field.feed[0, waveguide], field.feed[1, waveguide]
+    feed, side, loss = field.feed[0, waveguide], field.feed[1, waveguide], field.loss_per_m
     x = field.device_x[device]
     amplitude = LARGEST * np.float32(np.sqrt(max(offset_square, CLOSEST_M * CLOSEST_M)))
+    if space.places.shape[1] > 0:
+        places = space.places[waveguide]
+        for p in range(out_re.size):
+            place = places[first + p]
+            guide = guide_length(place, feed, side)
+            _, re, im = response_single(
+                place, guide, x, offset_square, amplitude, field.turns_per_m, field.refractive_index
+            )
+            re, im = modulate_one(field.factor, place, waveguide, device, re, im)
+            decay = np.float32(guide_decay(guide, loss))
+            out_re[p], out_im[p] = _rounded(decay * re), _rounded(decay * im)
+        return
     for p in range(out_re.size):
         place = (first + p) * space.step
         guide = guide_length(place, feed, side)
         _, re, im = response_single(
             place, guide, x, offset_square, amplitude, field.turns_per_m, field.refractive_index
         )
-        # A device in line with a waveguide may come closer to it than to its axis.
-        out_re[p] = np.int16(min(max(re, -LARGEST), LARGEST))
-        out_im[p] = np.int16(min(max(im, -LARGEST), LARGEST))
+        re, im = modulate_one(field.factor, place, waveguide, device, re, im)
+        out_re[p], out_im[p] = _rounded(re), _rounded(im)
+    if loss > 0.0:
+        for p in range(out_re.size):
+            # `guide_decay` would not vectorise.
+            decay = np.float32(exp(-loss * guide_length((first + p) * space.step, feed, side)))
+            out_re[p] = np.int16(decay * np.float32(out_re[p]))
+            out_im[p] = np.int16(decay * np.float32(out_im[p]))
 
 
 @kernel
@@ -81,27 +113,54 @@ def space_of(scenario: Scenario, scale: Real, step_m: float, table_bytes: float)
     """
     receiver = scenario.receiver
     field = scenario.uplink.field(receiver.antennas)
-    points = int(float(receiver.lengths.max()) / step_m) + 1
+    places, counts = candidate_places(receiver)
+    points = places.shape[1] or int(float(receiver.lengths.max()) / step_m) + 1
     nearest = np.sqrt(np.maximum(field.offset_square, CLOSEST_M**2))
     amplitude = scale * field.amplitude
     reference = float(np.max(amplitude / nearest))
     amplitude = amplitude / reference
     row_scale = (amplitude / nearest / float(LARGEST)).astype(np.float32)
+    if field.factor is not None:
+        row_scale *= field.factor.peak
     stored = ENTRY_BYTES * receiver.waveguides * scale.size * points <= table_bytes
     shape = (receiver.waveguides, scale.size, 2, points) if stored else (0, 0, 2, 0)
     space = Space(
         field._replace(amplitude=amplitude),
         reference,
         receiver.lengths,
-        float(receiver.min_gap_m),
+        float(receiver.min_gap_m if receiver.places is None else receiver.place_gap_m),
         step_m,
         points,
         row_scale,
         np.empty(shape, np.int16),
+        places,
+        counts,
     )
     for m in range(shape[0]):
         fill_table(space, m)
     return space
+
+
+def exact_scores(scenario: Scenario, space: Space, layout: Real, beam: Complex) -> Real:
+    """z_k of all devices, shape (K,), also if loops take a part of the channel from a table.
+
+    Parameters
+    ----------
+    scenario, space
+        The scenario and its space.
+    layout, beam
+        Positions in metres, shape (M, N), and the beam, shape (M,).
+
+    Returns
+    -------
+    Real
+        Scores.
+    """
+    if space.field.factor is None:
+        return scores_at(space, layout, beam)
+    channels = scenario.uplink.channels(layout)
+    effective = aircomp.effective_channels(channels, scenario.weights, scenario.budget)
+    return aircomp.scores(beam, effective)
 
 
 @kernel
@@ -113,7 +172,7 @@ def scores_at(space: Space, layout: Real, beam: Complex) -> Real:
     distance, term_re, term_im = np.empty(count), np.empty(count), np.empty(count)
     for m in range(waveguides):
         for n in range(antennas):
-            element(layout[m, n], m, space.field, distance, term_re, term_im)
+            element(layout[m, n], m, n, space.field, distance, term_re, term_im)
             for k in range(count):
                 re[m, k] += term_re[k]
                 im[m, k] += term_im[k]

@@ -2,8 +2,9 @@
 
 For every waveguide, `scan` gives candidate positions for all its antennas. Each antenna in turn is removed,
 and F is evaluated with it at its old position and at the first free candidates. The best of these is refined
-by a parabola, and the antenna moves if F decreases. F is evaluated in single precision, except for distances
-and phases; the beam is updated in double precision.
+by a parabola, and the antenna moves if F decreases. If antennas can be at given places only, these are the
+candidates, and the places next to the best are tried in place of the parabola. F is evaluated in single
+precision, except for distances and phases; the beam is updated in double precision.
 """
 
 from typing import NamedTuple
@@ -39,7 +40,7 @@ class Goal(NamedTuple):
 class Moves(NamedTuple):
     """How antennas and beam are moved."""
 
-    across: bool  # whether antennas may pass their neighbours
+    across: bool  # whether antennas may pass their neighbours; they must not if their shares of power differ
     beam: cg.Limits  # conjugate gradients before each waveguide and once at the end
     tolerance: float  # relative decrease of F in a sweep that ends a descent
 
@@ -177,10 +178,10 @@ def _add(
 
 @inlined
 def _try(
-    place: float, best: float, lowest: np.float32, line: _Line, w: _Workspace
+    place: float, best: float, lowest: np.float32, antenna: int, line: _Line, w: _Workspace
 ) -> tuple[float, np.float32, np.float32]:
     """Evaluate a position: the better of it and the best so far, F there, and F at the position."""
-    respond(place, line.number, line.space, line.wanted, line.offset_square, w.term_re, w.term_im)
+    respond(place, line.number, antenna, line.space, line.wanted, line.offset_square, w.term_re, w.term_im)
     value = _value(w.term_re, w.term_im, line, w)
     if value < lowest:
         _copy(w.term_re, w.term_im, w.best_re, w.best_im)
@@ -201,12 +202,27 @@ def _refine(
             else:
                 high = min(high, row[n] - line.space.min_gap)
     nudge = 0.25 * line.space.step
-    place, lowest, left = _try(max(centre - nudge, low), centre, centre_value, line, w)
-    place, lowest, right = _try(min(centre + nudge, high), place, lowest, line, w)
+    place, lowest, left = _try(max(centre - nudge, low), centre, centre_value, antenna, line, w)
+    place, lowest, right = _try(min(centre + nudge, high), place, lowest, antenna, line, w)
     bend = left + right - TWO * centre_value
     if bend > ZERO:
         shift = nudge * min(max(0.5 * float(left - right) / float(bend), -2.0), 2.0)
-        place, lowest, _ = _try(min(max(centre + shift, low), high), place, lowest, line, w)
+        place, lowest, _ = _try(min(max(centre + shift, low), high), place, lowest, antenna, line, w)
+    return place, lowest
+
+
+@inlined
+def _refine_places(
+    centre: float, centre_value: np.float32, row: Real, antenna: int, line: _Line, w: _Workspace
+) -> tuple[float, np.float32]:
+    """The best of a place and the places next to it."""
+    given = line.space.places[line.number]
+    at = np.searchsorted(given, centre)
+    place, lowest = centre, centre_value
+    if at > 0 and _is_free(given[at - 1], row, antenna, line.space):
+        place, lowest, _ = _try(given[at - 1], place, lowest, antenna, line, w)
+    if at + 1 < line.space.counts[line.number] and _is_free(given[at + 1], row, antenna, line.space):
+        place, lowest, _ = _try(given[at + 1], place, lowest, antenna, line, w)
     return place, lowest
 
 
@@ -254,7 +270,7 @@ def _move_antennas(row: Real, total: Single, across: bool, line: _Line, w: _Work
         n = _find(row, old_place)
         if by_stretch:
             count = stretch_candidates(total, line.number, row, n, across, space, places, values)
-        respond(old_place, line.number, space, line.wanted, line.offset_square, w.best_re, w.best_im)
+        respond(old_place, line.number, n, space, line.wanted, line.offset_square, w.best_re, w.best_im)
         _add(
             w.sum_re,
             w.sum_im,
@@ -270,9 +286,12 @@ def _move_antennas(row: Real, total: Single, across: bool, line: _Line, w: _Work
         left = TRIES
         for j in range(count):
             if left > 0 and _is_free(places[j], row, n, space):
-                place, lowest, _ = _try(places[j], place, lowest, line, w)
+                place, lowest, _ = _try(places[j], place, lowest, n, line, w)
                 left -= 1
-        place, lowest = _refine(place, lowest, row, n, line, w)
+        if space.places.shape[1] == 0:
+            place, lowest = _refine(place, lowest, row, n, line, w)
+        else:
+            place, lowest = _refine_places(place, lowest, row, n, line, w)
         tried += TRIES - left + 4
         if lowest < old_value * (ONE - LEAST_GAIN):
             _add(
@@ -312,7 +331,7 @@ def sum_waveguide(layout: Real, waveguide: int, space: Space, wanted: Wanted, re
     out_re[:] = 0.0
     out_im[:] = 0.0
     for n in range(layout.shape[1]):
-        respond(layout[waveguide, n], waveguide, space, wanted, offset_square, term_re, term_im)
+        respond(layout[waveguide, n], waveguide, n, space, wanted, offset_square, term_re, term_im)
         for k in range(out_re.size):
             out_re[k] += np.float64(term_re[k])
             out_im[k] += np.float64(term_im[k])

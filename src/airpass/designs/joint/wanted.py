@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.channel.pass_uplink import guide_length, response_single
+from airpass.channel.field import modulate_packed
+from airpass.channel.pass_uplink import guide_decay, guide_length, response_single
 from airpass.core.types import Index, Real, Single
 from airpass.designs.joint.space import Space
 from airpass.kernels.jit import inlined, kernel
@@ -61,6 +62,7 @@ def wanted_of(space: Space, devices: Index, counted: Real) -> Wanted:
 def responses(
     place: float,
     guide: float,
+    decay: np.float32,
     device_x: Real,
     offset_square: Real,
     amplitude: Single,
@@ -72,7 +74,7 @@ def responses(
     """Responses of the packed devices to one antenna."""
     for k in range(device_x.size):
         _, out_re[k], out_im[k] = response_single(
-            place, guide, device_x[k], offset_square[k], amplitude[k], turns_per_m, refractive_index
+            place, guide, device_x[k], offset_square[k], decay * amplitude[k], turns_per_m, refractive_index
         )
 
 
@@ -80,17 +82,20 @@ def responses(
 def respond(
     place: float,
     waveguide: int,
+    antenna: int,
     space: Space,
     wanted: Wanted,
     offset_square: Real,
     out_re: Single,
     out_im: Single,
 ) -> None:
-    """`responses` to an antenna at `place`; `offset_square` is that of the waveguide."""
+    """`responses` to an antenna with a number at `place`; `offset_square` is that of the waveguide."""
     field = space.field
+    guide = guide_length(place, field.feed[0, waveguide], field.feed[1, waveguide])
     responses(
         place,
-        guide_length(place, field.feed[0, waveguide], field.feed[1, waveguide]),
+        guide,
+        np.float32(guide_decay(guide, field.loss_per_m) * field.feed[2 + antenna, waveguide]),
         wanted.device_x,
         offset_square,
         wanted.amplitude,
@@ -99,3 +104,4 @@ def respond(
         out_re,
         out_im,
     )
+    modulate_packed(field.factor, place, waveguide, wanted.device, out_re, out_im)

@@ -1,0 +1,161 @@
+"""Blocked lines of sight, drawn at random or by cylinders in the room.
+
+`blockage`: every waveguide is cut into stretches of equal length. The line of sight of device k to a stretch
+is free with probability exp(-beta d), where d is the distance to its middle. For each device and stretch a
+number u between 0 and 1 is drawn, and the line is free if u < exp(-beta d): a device that moves a little
+keeps most of its lines. Blocked links have the amplitude times `residual`.
+
+`cylinders`: upright cylinders on the floor, z = 0. A link is blocked if the straight line from the antenna to
+the device passes through one.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from airpass.channel.factor import ChannelFactor, Room
+from airpass.core import checks
+from airpass.core.errors import InvalidInput
+from airpass.core.randomness import Purpose, stream
+from airpass.core.types import Index, Mask, Real
+
+
+@lru_cache(maxsize=8)
+def _drawn(seed: int, waveguides: int, stretches: int, devices: int) -> Real:
+    shape = (waveguides, stretches)
+    return np.stack([stream(seed, Purpose.BLOCKAGE, k).random(shape) for k in range(devices)], axis=-1)
+
+
+def _residual(label: str, value: float) -> float:
+    if checks.at_least(label, value, 0.0) > 1.0:
+        raise InvalidInput(f"{label} = {value}: must be <= 1")
+    return float(value)
+
+
+@dataclass(frozen=True)
+class Blockage(ChannelFactor):
+    """Lines of sight that are free with probability exp(-beta distance)."""
+
+    name = "blockage"
+    passive = True
+    stepwise = True
+
+    per_m: float = 0.1  # beta; usual in work on pinching antennas
+    stretch_m: float = 1.0  # length of waveguide that is blocked or free as a whole
+    residual: float = 0.0  # amplitude of a blocked link over that of a free one
+    seed: int | None = None  # that of the scenario if not given
+
+    def __post_init__(self) -> None:
+        checks.keep(
+            self,
+            per_m=checks.at_least("channel.per_m", self.per_m, 0.0),
+            stretch_m=checks.at_least("channel.stretch_m", self.stretch_m, 1e-3),
+            residual=_residual("channel.residual", self.residual),
+        )
+        if self.seed is not None:
+            checks.whole("channel.seed", self.seed, 0)
+
+    def factor(self, room: Room, places: Real) -> Real:
+        """1 for free links, `residual` for blocked ones; shape (M, P, K)."""
+        stretch = self._stretch(room, places)
+        draws = self._draws(room, int(np.ceil(room.length.max() / self.stretch_m)) + 1)
+        waveguides = np.arange(places.shape[0])[:, None]
+        free = draws[waveguides, stretch] < self._probability(room, stretch)
+        return np.where(free, 1.0, self.residual)
+
+    def varies_over_m(self, room: Room) -> float:
+        """The length of a stretch."""
+        return self.stretch_m
+
+    def mean_power(self, room: Room, places: Real) -> Real:
+        """p + (1 - p) residual^2, shape (M, P, K)."""
+        free = self._probability(room, self._stretch(room, places))
+        power: Real = free + (1.0 - free) * self.residual**2
+        return power
+
+    def _stretch(self, room: Room, places: Real) -> Index:
+        """Number of the stretch of every place; places beyond the ends belong to the outermost."""
+        last = int(np.ceil(room.length.max() / self.stretch_m))
+        return np.clip(np.floor(places / self.stretch_m).astype(np.int64), 0, last)
+
+    def _probability(self, room: Room, stretch: Index) -> Real:
+        middle: Real = (stretch + 0.5) * np.float64(self.stretch_m)
+        free: Real = np.exp(-self.per_m * room.distance(middle))
+        return free
+
+    def _draws(self, room: Room, count: int) -> Real:
+        """u of every waveguide, stretch and device, each device with a stream of its own; shape (M, S, K)."""
+        if self.seed is None:
+            raise InvalidInput("channel.seed: must be a whole number outside of a scenario")
+        return _drawn(self.seed, room.length.size, count, room.device_x.size)
+
+
+@dataclass(frozen=True)
+class Cylinders(ChannelFactor):
+    """Upright cylinders in the room that block lines of sight."""
+
+    name = "cylinders"
+    passive = True
+
+    x_m: tuple[float, ...] = ()  # axes of the cylinders
+    y_m: tuple[float, ...] = ()
+    radius_m: float | tuple[float, ...] = 0.3  # one number, or one per cylinder
+    height_m: float | tuple[float, ...] = 1.8
+    residual: float = 0.0  # amplitude of a blocked link over that of a free one
+
+    def __post_init__(self) -> None:
+        for name in ("x_m", "y_m"):
+            given = getattr(self, name)
+            if not isinstance(given, tuple | list):
+                raise InvalidInput(f"channel.{name} = {given!r}: must be a list with one number per cylinder")
+            checked = (checks.number(f"channel.{name}[{i}]", value) for i, value in enumerate(given))
+            checks.keep(self, **{name: tuple(checked)})
+        if len(self.x_m) != len(self.y_m):
+            raise InvalidInput(
+                f"channel.y_m has {len(self.y_m)} entries: must be as many as x_m, {len(self.x_m)}"
+            )
+        for name in ("radius_m", "height_m"):
+            given = getattr(self, name)
+            values = given if isinstance(given, tuple | list) else (given,) * len(self.x_m)
+            if len(values) != len(self.x_m):
+                raise InvalidInput(
+                    f"channel.{name} has {len(values)} entries: must be one number, or a list with one per "
+                    f"cylinder ({len(self.x_m)})"
+                )
+            kept = tuple(checks.positive(f"channel.{name}", value) for value in values)
+            checks.keep(self, **{name: kept if isinstance(given, tuple | list) else given})
+        checks.keep(self, residual=_residual("channel.residual", self.residual))
+
+    def factor(self, room: Room, places: Real) -> Real:
+        """1 for free links, `residual` for blocked ones; shape (M, P, K)."""
+        blocked = np.zeros((*places.shape, room.device_x.size), dtype=bool)
+        count = len(self.x_m)
+        radii, heights = (np.broadcast_to(value, (count,)) for value in (self.radius_m, self.height_m))
+        for x, y, radius, height in zip(self.x_m, self.y_m, radii, heights, strict=True):
+            blocked |= self._crosses(room, places, x, y, float(radius), float(height))
+        return np.where(blocked, self.residual, 1.0)
+
+    def varies_over_m(self, room: Room) -> float:
+        """Searches see the edges of shadows within a 64th of this."""
+        return 1.0
+
+    @staticmethod
+    def _crosses(room: Room, places: Real, x: float, y: float, radius: float, height: float) -> Mask:
+        """Whether lines pass through a cylinder, shape (M, P, K).
+
+        At share t of the way from the antenna to the device, the squared distance to the axis is
+        c + 2 b t + a t^2, and z = a_m + t dz. The line passes if for some t in [0, 1] both are within.
+        """
+        dy, dz = room.offsets()
+        to_x, to_y = room.device_x - places[:, :, None], dy
+        from_x = places[:, :, None] - x
+        from_y = (room.waveguide_y - y)[:, None, None]
+        a = np.maximum(to_x**2 + to_y**2, 1e-300)
+        b = from_x * to_x + from_y * to_y
+        c = from_x**2 + from_y**2 - radius**2
+        root = np.sqrt(np.maximum(b * b - a * c, 0.0))
+        first, last = np.maximum((-b - root) / a, 0.0), np.minimum((-b + root) / a, 1.0)
+        above = (room.height - height)[:, None, None]  # of the antenna over the top of the cylinder
+        low = np.minimum(above + first * dz, above + last * dz)
+        return (b * b > a * c) & (first < last) & (low < 0.0)
