@@ -70,6 +70,10 @@ class TestBooks:
         found = book_for(seed, snr_db, move=move)
         np.testing.assert_allclose(np.sqrt(found.cycle_scores), cycle_sums(found), rtol=1e-9)
         assert (found.served == (found.cycle_scores >= 1.0)).all()
+        assert found.covered.tolist() == [found.turns if inside else 0 for inside in found.served]
+        for one in found.designs:  # with the weights of the turn
+            assert (one.selected == found.served).all()
+            assert one.mse <= found.scenario.radio.mse_threshold or not found.served.any()
         assert all(one.scenario is found.scenario for one in found.designs)
         assert not (found.unservable & found.missing).any()
         assert (found.served | found.unservable | found.missing).all()
@@ -128,7 +132,8 @@ class TestBooks:
         found = schedule(scenario, move="beams", method="mimo-mn-plus")
         array = found.designs[0].array
         assert array is not None
-        lengths = np.linalg.norm(found.designs[0].effective, axis=0)
+        weights = scenario.weights
+        lengths = np.sqrt(scenario.budget) * np.linalg.norm(found.designs[0].channels, axis=0) / weights
         assert (found.least_turns == np.ceil(1.0 / lengths)).all()
         np.testing.assert_allclose(np.sqrt(found.cycle_scores), cycle_sums(found), rtol=1e-9)
         assert found.served.all()
@@ -267,6 +272,8 @@ class TestResults:
         document = json.loads(path.read_text())
         assert (document["kind"], document["format_version"]) == ("book", 2)
         assert document["shares"] == book.shares.tolist()
+        selected = np.array([one["selected"] for one in document["designs"]])
+        assert document["covered"] == selected.sum(axis=0).tolist() == book.covered.tolist()
         assert len(document["designs"]) == document["turns"] == book.turns
         again = load(path)
         assert isinstance(again, Book)

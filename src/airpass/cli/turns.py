@@ -155,7 +155,7 @@ def print_book(book: "Book") -> None:
             screen.print(f"{label}: {_devices(mask.nonzero()[0].tolist())}", soft_wrap=True)
     screen.print()
     table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("turn", "smallest share", "largest share", "error", "whole weight"):
+    for name in ("turn", "smallest share", "largest share", "error"):
         table.add_column(name, justify="right")
     table.add_column("devices with a more than even share", overflow="fold")
     for link in book.links if served.any() else ():
@@ -165,7 +165,6 @@ def print_book(book: "Book") -> None:
             f"{sent[served].min():.3f}",
             f"{sent[served].max():.3f}",
             f"{link.mse:.3g}",
-            str(link.design.selected_count),
             _devices((sent > EVEN / book.turns).nonzero()[0].tolist()) or "-",
         )
     screen.print(table)

@@ -29,7 +29,7 @@ the error does not depend on T. Different designs can only improve min_k A_k/T, 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import nan
 
@@ -42,12 +42,13 @@ from airpass.designs.api import Design
 from airpass.designs.base import DesignMethod
 from airpass.scenario import Scenario
 
-LEAST_SHARE = 1e-12  # of a weight in a link; weights of zero have no score
+LEAST_SHARE = 1e-12  # of a weight; weights of zero have no score
+ROUNDING = 1e-12  # by which weights are smaller, so that scores of exactly one are not missed
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class TurnLink(Link):
-    """The link of one turn of a book: the design's, with a share of every weight.
+    """The link of one turn of a book: the design's, with the divisor of its cycle.
 
     Parameters
     ----------
@@ -55,21 +56,18 @@ class TurnLink(Link):
         The design.
     turn
         Its number in the book, from 1.
-    senders
-        The devices that send, shape (K,).
     cycle_divisor
         What received sums are divided by, for an unbiased average over a cycle.
     """
 
     design: Design
     turn: int
-    senders: Mask
     cycle_divisor: float
 
     @cached_property
     def selected(self) -> Mask:
-        """The devices that the book serves. Their scores are at least one with the weights of the turn."""
-        return self.senders
+        """The devices that the design selects."""
+        return self.design.selected
 
     @property
     def divisor(self) -> float:
@@ -86,7 +84,8 @@ class Book(Result):
     scenario
         Input of all designs.
     designs
-        The designs, in the order of the turns.
+        The designs, in the order of the turns. Their weights are the shares of the turn times phi_k, so that
+        they select all devices that the book serves; see `shared`.
     move
         "antennas", or "beams" if all designs have the same antennas.
     least_turns
@@ -116,21 +115,29 @@ class Book(Result):
         return len(self.designs)
 
     @cached_property
+    def covered(self) -> Index:
+        """Number of designs that select device k; shape (K,)."""
+        counts: Index = np.sum([one.selected for one in self.designs], axis=0, dtype=np.intp)
+        return counts
+
+    @cached_property
     def cycle_scores(self) -> Real:
         """A_k^2, the square of the sum of the amplitudes of device k; shape (K,)."""
-        scores: Real = amplitudes(self.designs).sum(axis=0) ** 2
+        scores: Real = amplitudes(self.designs, self.scenario.weights).sum(axis=0) ** 2
         return scores
 
     @cached_property
     def served(self) -> Mask:
         """Devices that are served, those with a cycle score of at least one; shape (K,)."""
-        served: Mask = self.cycle_scores >= 1.0
+        served: Mask = self.covered > 0
         return served
 
     @cached_property
     def shares(self) -> Real:
         """Part of its weight that device k sends in turn t, zero if it is not served; shape (T, K)."""
-        return even_shares(amplitudes(self.designs), self.served)
+        parts = np.array([one.weights for one in self.designs]) / self.scenario.weights
+        shares: Real = np.where(self.served, parts, 0.0)
+        return shares
 
     @property
     def unservable(self) -> Mask:
@@ -156,19 +163,17 @@ class Book(Result):
 
     @cached_property
     def links(self) -> tuple[TurnLink, ...]:
-        """The link of every turn, with weights that make the average over a cycle unbiased."""
-        shares = np.where(self.served, np.maximum(self.shares, LEAST_SHARE), 1.0)
+        """The link of every turn, with a divisor that makes the average over a cycle unbiased."""
         return tuple(
             TurnLink(
                 channels=one.channels,
-                weights=shares[number - 1] * self.scenario.weights,
+                weights=one.weights,
                 beam=one.beam,
                 budget=one.budget,
                 power=one.power,
                 mse_threshold=one.mse_threshold,
                 design=one,
                 turn=number,
-                senders=self.served,
                 cycle_divisor=self.divisor if self.served.any() else 1.0,
             )
             for number, one in enumerate(self.designs, start=1)
@@ -181,10 +186,32 @@ class Book(Result):
         )
 
 
-def amplitudes(designs: Sequence[Design]) -> Real:
-    """a_{k,t}, the roots of the scores of all devices in all designs, shape (T, K)."""
+def amplitudes(designs: Sequence[Design], weights: Real) -> Real:
+    """a_{k,t}, the roots of the scores that devices have with their whole weights; shape (T, K)."""
     roots: Real = np.sqrt([one.scores for one in designs])
-    return roots
+    parts: Real = np.array([one.weights for one in designs]) / weights
+    return roots * parts
+
+
+def shared(designs: Sequence[Design], weights: Real) -> tuple[Design, ...]:
+    """The designs of a book with the weights of their turns.
+
+    Parameters
+    ----------
+    designs
+        The designs, with any weights.
+    weights
+        phi_k, shape (K,).
+
+    Returns
+    -------
+    tuple of Design
+        The same antennas and beams. Devices that are not served keep their whole weights.
+    """
+    roots = amplitudes(designs, weights)
+    served = roots.sum(axis=0) >= 1.0
+    shares = np.where(served, np.maximum(even_shares(roots, served), LEAST_SHARE) * (1.0 - ROUNDING), 1.0)
+    return tuple(replace(one, weights=part * weights) for one, part in zip(designs, shares, strict=True))
 
 
 def even_shares(amplitudes: Real, served: Mask) -> Real:

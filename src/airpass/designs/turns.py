@@ -31,7 +31,7 @@ from airpass.core.threads import one_blas_thread
 from airpass.core.types import Index, Mask, Real
 from airpass.designs.api import Design, design, design_method
 from airpass.designs.base import DesignMethod, Step
-from airpass.designs.book import Book, amplitudes
+from airpass.designs.book import Book, amplitudes, shared
 from airpass.designs.bounds import score_bounds
 from airpass.designs.plus import AirpassPlus
 from airpass.designs.together import strongest, weakest_amplitude, with_scenario
@@ -103,7 +103,7 @@ def schedule(
         found = search.antennas(limit) if move == "antennas" else search.beams(limit)
     return Book(
         scenario=scenario,
-        designs=tuple(found),
+        designs=shared(found, scenario.weights),
         move=move,
         least_turns=search.least_turns,
         seconds=watch.seconds,
@@ -212,7 +212,7 @@ class _Search:
 
     def cost(self, book: Sequence[Design]) -> tuple[float, int, float]:
         """Priorities of the devices that are not served, number of designs, and the largest T/A_k."""
-        total = amplitudes(book).sum(axis=0)
+        total = amplitudes(book, self.scenario.weights).sum(axis=0)
         lost = float(self.priorities[total < 1.0].sum())
         served = total[(total >= 1.0) & self.wanted]
         return lost, len(book), len(book) / float(served.min()) if served.size else np.inf
@@ -269,7 +269,7 @@ class _Search:
             before = self.cost(book)
             for t in range(len(book)):
                 self.report(f"improving turn {t + 1} of {len(book)}")
-                roots = amplitudes(book)
+                roots = amplitudes(book, self.scenario.weights)
                 total = roots.sum(axis=0)
                 level = 1.0 if not self.is_whole(book) else RAISE * float(total[self.wanted].min())
                 found = serve(level - total + roots[t], book[t], 0)

@@ -116,7 +116,8 @@ def _design(document: Mapping[str, Any]) -> Design:
         raise InvalidInput("layout_m, array_m and channels are all missing; the file is damaged")
     found = Design(
         channels=channels,
-        weights=scenario.weights,
+        # Those of the scenario, or in a book a share of them.
+        weights=checked_weights(document["weights"], channels.shape[1]),
         beam=_complex_from(document["beam"]),
         budget=scenario.budget,
         power=scenario.radio.power,

@@ -139,6 +139,7 @@ def book_document(book: Book) -> dict[str, Any]:
         "move": book.move,
         "turns": book.turns,
         "designs": [design_document(one) for one in book.designs],
+        "covered": book.covered.tolist(),
         "cycle_scores": book.cycle_scores.tolist(),
         "shares": book.shares.tolist(),
         "served": np.flatnonzero(book.served).tolist(),
