@@ -14,6 +14,7 @@ Document = dict[str, Any]
 def pass_channel(document: Document, k: int, m: int) -> complex:
     """g_{k,m} of eq. (10), term by term."""
     receiver, radio, devices = (document["scenario"][part] for part in ("receiver", "radio", "devices"))
+    loss_db_per_m = document["scenario"].get("channel", {}).get("loss_db_per_m", 0.0)
     kappa = 2 * math.pi / radio["wavelength_m"]
     y = receiver["waveguide_y_m"][m] if "waveguide_y_m" in receiver else m * receiver["spacing_m"]
     length, height, feed = (
@@ -29,7 +30,7 @@ def pass_channel(document: Document, k: int, m: int) -> complex:
             + (devices["z_m"][k] - height) ** 2
         )
         phase = kappa * (distance + radio["refractive_index"] * abs(position - start))
-        loss = 10 ** (-receiver.get("loss_db_per_m", 0.0) * abs(position - start) / 20)
+        loss = 10 ** (-loss_db_per_m * abs(position - start) / 20)
         total += loss * cmath.exp(-1j * phase) / (math.sqrt(receiver["antennas"]) * distance)
     return complex(radio["path_gain"] * devices["gain"][k] * total)
 

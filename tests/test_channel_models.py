@@ -10,11 +10,9 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from airpass import Design, InvalidInput, Receiver, Scenario, certify_layouts, design, load
-from airpass.channel.blockage import Blockage
+from airpass import Channel, Design, InvalidInput, Scenario, certify_layouts, design, load
 from airpass.channel.factor import ChannelFactor
 from airpass.channel.pattern import Pattern
-from airpass.channel.rician import Rician
 from airpass.core.types import Complex, Real
 from airpass.designs.joint.ascent import new_workspace, value_and_gradient
 from airpass.designs.joint.space import scores_at, space_of
@@ -159,23 +157,22 @@ def check_derivative(scenario: Scenario, layout: Real = LAYOUT) -> None:
 class TestLoss:
     @pytest.mark.parametrize("loss", [0.0, 0.08, 1.3])
     def test_channels_follow_the_formula(self, loss: float) -> None:
-        found = room(loss_db_per_m=loss).channels(LAYOUT)
+        found = room({"loss_db_per_m": loss}).channels(LAYOUT)
         np.testing.assert_allclose(found, by_formula(LAYOUT, loss), atol=1e-12)
 
     def test_power_after_forty_metres(self) -> None:
         # 0.08 dB/m over 40 m are 3.2 dB.
-        receiver = Receiver(waveguides=1, antennas=1, loss_db_per_m=0.08)
-        scenario = replace(Scenario.paper(devices=1, seed=1), receiver=receiver)
-        plain = replace(scenario, receiver=replace(receiver, loss_db_per_m=0.0))
+        plain = Scenario.paper(devices=1, waveguides=1, antennas=1, seed=1)
+        scenario = replace(plain, channel=Channel(loss_db_per_m=0.08))
         end = np.array([[40.0]])
         ratio = np.abs(scenario.channels(end) / plain.channels(end)) ** 2
         assert ratio[0, 0] == pytest.approx(10**-0.32, rel=1e-12)
 
     def test_derivative_by_taylor(self) -> None:
-        check_derivative(room(loss_db_per_m=1.3))
+        check_derivative(room({"loss_db_per_m": 1.3}))
 
     def test_compiled_loops(self) -> None:
-        loops = Loops(room(loss_db_per_m=1.3), 0.0)
+        loops = Loops(room({"loss_db_per_m": 1.3}), 0.0)
         loops.check_values()
         loops.check_gradients()
 
@@ -183,25 +180,25 @@ class TestLoss:
         weakest = []
         for loss in (0.0, 0.3):
             scenario = Scenario.paper(devices=6, waveguides=3, antennas=3, snr_db=10.0, seed=3)
-            scenario = replace(scenario, receiver=replace(scenario.receiver, loss_db_per_m=loss))
+            scenario = replace(scenario, channel=Channel(loss_db_per_m=loss))
             weakest.append(design(scenario, options={"effort": "fast"}).weakest_score)
         assert weakest[1] < weakest[0]
         for method in ("airpass", "airpass-plus"):
-            arguments = ("--set", "receiver.loss_db_per_m=0.08", "--method", method, "--json", "-")
+            arguments = ("--set", "channel.loss_db_per_m=0.08", "--method", method, "--json", "-")
             document = json.loads(run("design", *arguments).out)
-            assert document["scenario"]["receiver"]["loss_db_per_m"] == 0.08
+            assert document["scenario"]["channel"] == {"loss_db_per_m": 0.08}
             check_design(document)
 
     def test_margins_see_the_loss(self) -> None:
         # A robust design is at least as robust as it claims to be; only its powers depend on the loss.
         from airpass.designs.margins import margins
 
-        lossy, plain = (margins(room(loss_db_per_m=loss), 2.0, 0.95) for loss in (0.5, 0.0))
+        lossy, plain = (margins(room({"loss_db_per_m": loss}), 2.0, 0.95) for loss in (0.5, 0.0))
         assert (lossy < plain).all()
 
     def test_bounds_hold(self) -> None:
         scenario = Scenario.paper(devices=6, waveguides=2, antennas=2, snr_db=4.0, seed=3)
-        scenario = replace(scenario, receiver=replace(scenario.receiver, loss_db_per_m=0.3))
+        scenario = replace(scenario, channel=Channel(loss_db_per_m=0.3))
         found = design(scenario, options={"effort": "fast"})
         bound = certify_layouts(scenario)
         assert found.selected_count <= bound.at_most
@@ -209,8 +206,8 @@ class TestLoss:
 
     @pytest.mark.parametrize("loss", [-0.1, 1e3, "much"])
     def test_wrong_values(self, loss: Any) -> None:
-        with pytest.raises(InvalidInput, match=r"receiver\.loss_db_per_m"):
-            room(loss_db_per_m=loss)
+        with pytest.raises(InvalidInput, match=r"channel\.loss_db_per_m"):
+            room({"loss_db_per_m": loss})
 
 
 def device_height(m: int, k: int) -> float:
@@ -275,7 +272,7 @@ class TestPattern:
     def test_designs_and_bounds(self) -> None:
         scenario = Scenario.paper(devices=8, waveguides=3, antennas=3, snr_db=6.0, seed=3)
         plain = design(scenario, options={"effort": "fast"})
-        pattern = replace(scenario, channel=(Pattern(2.0),))
+        pattern = replace(scenario, channel=Channel(models=(Pattern(2.0),)))
         found = design(pattern, options={"effort": "fast"})
         assert 0 < found.selected_count <= plain.selected_count
         check_channels(found)
@@ -295,7 +292,8 @@ class TestPattern:
 
     def test_a_layout_for_many_draws(self) -> None:
         scenario = replace(
-            Scenario.paper(devices=5, waveguides=2, antennas=2, seed=1), channel=(Pattern(2.0),)
+            Scenario.paper(devices=5, waveguides=2, antennas=2, seed=1),
+            channel=Channel(models=(Pattern(2.0),)),
         )
         found = design(scenario, "airpass-lasting", options={"draws": 3, "sweeps": 1})
         check_channels(found)
@@ -313,7 +311,8 @@ class TestSplit:
     DELTA = 0.6
 
     def scenario(self, **changes: Any) -> Scenario:
-        return room(feed=["left", "right", "right"], split_delta=self.DELTA, **changes)
+        split = {"power_split": "proportional", "power_split_delta": self.DELTA}
+        return room(split | changes, feed=["left", "right", "right"])
 
     def test_channels_follow_the_formula(self) -> None:
         # Each antenna takes 0.36 of the power that is left, so that 0.64 pass it.
@@ -326,11 +325,19 @@ class TestSplit:
         assert (amplitude**2).sum() == pytest.approx(1.0 - 0.64**3)
 
     def test_one_antenna_that_takes_all_is_the_papers_model(self) -> None:
-        one = Receiver(waveguides=2, antennas=1, split_delta=1.0)
-        scenario = replace(Scenario.paper(devices=4, seed=1), receiver=one)
-        plain = replace(scenario, receiver=replace(one, split_delta=None))
+        plain = Scenario.paper(devices=4, waveguides=2, antennas=1, seed=1)
         layout = np.array([[3.0], [20.0]])
-        np.testing.assert_array_equal(scenario.channels(layout), plain.channels(layout))
+        for delta in (1.0, None):
+            channel = Channel(power_split="proportional", power_split_delta=delta)
+            found = replace(plain, channel=channel).channels(layout)
+            np.testing.assert_array_equal(found, plain.channels(layout))
+
+    def test_the_antenna_next_to_the_feed_has_an_equal_share_by_default(self) -> None:
+        scenario = room({"power_split": "proportional"}, feed="left")
+        assert scenario.to_dict()["channel"] == {"power_split": "proportional"}
+        terms = room(feed="left").uplink.terms(LAYOUT)  # a third of the power leaves at each antenna
+        expected = terms[:, 0] + math.sqrt(2 / 3) * terms[:, 1] + 2 / 3 * terms[:, 2]
+        np.testing.assert_allclose(scenario.channels(LAYOUT), expected, rtol=1e-12, atol=1e-15)
 
     def test_derivative_by_taylor(self) -> None:
         check_derivative(self.scenario())
@@ -341,11 +348,11 @@ class TestSplit:
         np.testing.assert_allclose(scores_at(loops.space, LAYOUT, loops.beam), exact, rtol=1e-12)
         loops.check_gradients()
 
-    @pytest.mark.parametrize("changes", [{}, {"place_step_m": 0.25}])
+    @pytest.mark.parametrize("changes", [{}, {"candidates_m": 0.25}])
     def test_designs_and_bounds(self, changes: Any) -> None:
         scenario = Scenario.paper(devices=8, waveguides=3, antennas=3, snr_db=8.0, seed=3)
-        receiver = replace(scenario.receiver, split_delta=0.5, feed="right", **changes)
-        scenario = replace(scenario, receiver=receiver)
+        channel = Channel(power_split="proportional", power_split_delta=0.5, **changes)
+        scenario = replace(scenario, receiver=replace(scenario.receiver, feed="right"), channel=channel)
         found = design(scenario, options={"effort": "fast"})
         check_channels(found)
         assert found.trace[-1].selected_count == found.selected_count > 0
@@ -361,10 +368,14 @@ class TestSplit:
         check_channels(found)
         assert (found.selected_count, found.weakest_score) > (start.selected_count, start.weakest_score)
 
-    @pytest.mark.parametrize("changes", [{"split_delta": 0.0}, {"split_delta": 1.1}, {"feed": "centre"}])
-    def test_wrong_values(self, changes: Any) -> None:
-        with pytest.raises(InvalidInput, match=r"receiver\.split_delta"):
-            room(**({"split_delta": 0.5, "feed": "left"} | changes))
+    @pytest.mark.parametrize("delta", [0.0, 1.1, "half"])
+    def test_wrong_values(self, delta: Any) -> None:
+        with pytest.raises(InvalidInput, match=r"channel\.power_split_delta"):
+            room({"power_split": "proportional", "power_split_delta": delta}, feed="left")
+
+    def test_feeds_in_the_centre_are_refused(self) -> None:
+        with pytest.raises(InvalidInput, match=r"channel\.power_split.*receiver\.feed must be left or right"):
+            room({"power_split": "proportional"}, feed="centre")
 
 
 class TestBlockage:
@@ -380,15 +391,16 @@ class TestBlockage:
             distance = free_path(0.5 * stretch + 0.25, m, k)
             return 1.0 if lines[k][m, stretch] < math.exp(-0.3 * distance) else 0.2
 
-        options = {"per_m": 0.3, "stretch_m": 0.5, "residual": 0.2, "seed": 5}
-        scenario = room({"model": "blockage"} | options)
+        scenario = room(
+            {"blockage_per_m": 0.3, "blockage_stretch_m": 0.5, "blockage_residual": 0.2, "seed": 5}
+        )
         # Waveguides of up to 12 m have 24 stretches of 0.5 m and one beyond the end.
         np.testing.assert_allclose(scenario.channels(LAYOUT), with_factor(factor), atol=1e-12)
 
     def test_the_share_of_free_lines(self) -> None:
         scenario = Scenario.paper(devices=200, waveguides=5, antennas=5, seed=3)
         places = np.tile(np.linspace(0.5, 39.5, 40), (5, 1))
-        blocked = replace(scenario, channel=(Blockage(),))
+        blocked = replace(scenario, channel=Channel(blockage_per_m=0.1))
         free = np.abs(blocked.uplink.terms(places) / scenario.uplink.terms(places)) > 0.5
         probability = np.exp(-0.1 / np.abs(scenario.uplink.terms(places, 1)) * scenario.devices.gain)
         error = np.sqrt((probability * (1 - probability)).sum())
@@ -396,16 +408,18 @@ class TestBlockage:
         power = blocked.uplink.mean_powers(places) / np.abs(scenario.uplink.terms(places)) ** 2
         np.testing.assert_allclose(power, probability, rtol=1e-9)
 
-    @pytest.mark.parametrize("options", [{"per_m": 0.0}, {"residual": 1.0}])
+    @pytest.mark.parametrize(
+        "options", [{"blockage_per_m": 0.0}, {"blockage_per_m": 0.3, "blockage_residual": 1.0}]
+    )
     def test_without_blockage_it_is_the_papers_model(self, options: Any) -> None:
-        found = room({"model": "blockage"} | options).channels(LAYOUT)
+        found = room(options).channels(LAYOUT)
         np.testing.assert_allclose(found, room().channels(LAYOUT), rtol=1e-14)
 
     def test_compiled_loops(self) -> None:
-        Loops(room({"model": "blockage", "per_m": 0.2, "residual": 0.1, "seed": 1}), 1e-7).check_values()
+        Loops(room({"blockage_per_m": 0.2, "blockage_residual": 0.1, "seed": 1}), 1e-7).check_values()
 
     def test_the_seed_stays_with_the_scenario(self, tmp_path: Path) -> None:
-        scenario = Scenario.from_dict({"devices": {"seed": 7}, "channel": {"model": "blockage"}})
+        scenario = Scenario.from_dict({"devices": {"seed": 7}, "channel": {"blockage_per_m": 0.1}})
         assert scenario.to_dict()["channel"]["seed"] == 7
         layout = scenario.uniform_layout()
         scenario.save(tmp_path / "room.toml")  # devices as lists, without their seed
@@ -416,13 +430,13 @@ class TestBlockage:
     def test_designs(self) -> None:
         scenario = Scenario.paper(devices=8, waveguides=3, antennas=3, snr_db=8.0, seed=3)
         plain = design(scenario, options={"effort": "fast"})
-        found = design(replace(scenario, channel=(Blockage(),)), options={"effort": "fast"})
+        found = design(replace(scenario, channel=Channel(blockage_per_m=0.1)), options={"effort": "fast"})
         check_channels(found)
         assert found.trace[-1].selected_count == found.selected_count
         assert 0 < found.selected_count <= plain.selected_count
-        with pytest.raises(InvalidInput, match="'blockage' has no derivative"):
+        with pytest.raises(InvalidInput, match=r"channel\.blockage_per_m = 0\.1 has no derivative"):
             design(found.scenario, "airpass")
-        with pytest.raises(InvalidInput, match="'blockage' is drawn for given devices"):
+        with pytest.raises(InvalidInput, match=r"channel\.blockage_per_m = 0\.1 is drawn for given devices"):
             design(found.scenario, "airpass-lasting")
 
 
@@ -498,39 +512,52 @@ class TestRician:
             scatter = sum(waves) / math.sqrt(6) * cmath.exp(1j * kappa * free_path(place, m, k))
             return math.sqrt(2 / 3) + math.sqrt(1 / 3) * scatter
 
-        options = {"k_db": 10 * math.log10(2), "waves": 6, "seed": 4}
-        found = room({"model": "rician"} | options).channels(LAYOUT)
+        options = {"rician_k_db": 10 * math.log10(2), "rician_waves": 6, "seed": 4}
+        found = room(options).channels(LAYOUT)
         np.testing.assert_allclose(found, with_factor(factor), atol=1e-11)
 
     def test_much_line_of_sight_is_the_papers_model(self) -> None:
-        found = room({"model": "rician", "k_db": 300.0}).channels(LAYOUT)
+        found = room({"rician_k_db": 300.0}).channels(LAYOUT)
         np.testing.assert_allclose(found, room().channels(LAYOUT), rtol=1e-12)
 
     def test_the_mean_power_is_that_of_the_line_of_sight(self) -> None:
         scenario = Scenario.paper(devices=300, waveguides=4, antennas=1, seed=3)
         places = np.array([[3.0], [11.0], [20.0], [33.0]])
-        faded = replace(scenario, channel=(Rician(k_db=0.0),))
+        faded = replace(scenario, channel=Channel(rician_k_db=0.0))
         ratio = np.abs(faded.uplink.terms(places) / scenario.uplink.terms(places)) ** 2
         # |f|^2 has the variance 3/4 for K = 1 and many waves.
         assert abs(ratio.mean() - 1.0) < 4.0 * math.sqrt(0.75 / ratio.size)
 
     def test_derivative_by_taylor(self) -> None:
-        check_derivative(room({"model": "rician", "k_db": 3.0, "seed": 2}))
+        check_derivative(room({"rician_k_db": 3.0, "seed": 2}))
 
     def test_compiled_loops(self) -> None:
-        loops = Loops(room({"model": "rician", "k_db": 3.0, "seed": 2}), 2e-3)
+        loops = Loops(room({"rician_k_db": 3.0, "seed": 2}), 2e-3)
         loops.check_values()
         loops.check_gradients()
 
     def test_designs(self) -> None:
         scenario = Scenario.paper(devices=8, waveguides=3, antennas=3, snr_db=8.0, seed=3)
-        scenario = replace(scenario, channel=(Rician(k_db=5.0),))
+        scenario = replace(scenario, channel=Channel(rician_k_db=5.0))
         for method, options in (("airpass-plus", {"effort": "fast"}), ("airpass", {})):
             found = design(scenario, method, options=options)
             check_channels(found)
             assert found.selected_count > 0
-        with pytest.raises(InvalidInput, match=r"'rician'.* bounds over all layouts"):
+        with pytest.raises(InvalidInput, match=r"channel\.rician_k_db = 5: .* bounds over all layouts"):
             certify_layouts(scenario)
+
+
+@dataclass(frozen=True)
+class Fading(ChannelFactor):
+    """A model with an option and a seed that are called as keys of the channel."""
+
+    name = "fading"
+
+    loss_db_per_m: float = 0.0
+    seed: int | None = None
+
+    def factor(self, room: Any, places: Real) -> Any:
+        return np.ones((*places.shape, room.device_x.size))
 
 
 @dataclass(frozen=True)
@@ -547,9 +574,19 @@ class Wrong(ChannelFactor):
         return values.get(self.kind, np.ones(shape))
 
 
+CHANNELS: list[dict[str, Any]] = [
+    {"model": "pattern", "exponent": 2.0},
+    {"models": [{"model": "pattern"}, {"model": "pattern"}]},
+    {"loss_db_per_m": 0.08, "model": "pattern"},
+    {"blockage_per_m": 0.1, "rician_k_db": 6.0, "rician_waves": 4},
+    {"blockage_per_m": 0.0, "blockage_residual": 0.5},
+    {"candidates_m": 0.1, "blockage_per_m": 0.1, "blockage_stretch_m": 0.5, "seed": 4},
+]
+
+
 class TestModels:
     def test_round_trip_through_files(self, tmp_path: Path) -> None:
-        for channel in ({"model": "pattern", "exponent": 2.0}, [{"model": "pattern"}, {"model": "pattern"}]):
+        for channel in CHANNELS:
             scenario = room(channel)
             scenario.save(tmp_path / "room.toml")
             again = Scenario.load(tmp_path / "room.toml")
@@ -562,7 +599,7 @@ class TestModels:
             assert stored.scenario.channel == scenario.channel
 
     def test_two_factors_are_multiplied(self) -> None:
-        one, two = room({"model": "pattern"}), room([{"model": "pattern", "exponent": 0.5}] * 2)
+        one, two = room({"model": "pattern"}), room({"models": [{"model": "pattern", "exponent": 0.5}] * 2})
         np.testing.assert_allclose(one.channels(LAYOUT), two.channels(LAYOUT), rtol=1e-12)
         np.testing.assert_allclose(one.uplink.derivative(LAYOUT), two.uplink.derivative(LAYOUT), rtol=1e-12)
 
@@ -575,12 +612,30 @@ class TestModels:
         ("channel", "words"),
         [
             ({"model": "patern"}, ["channel.model", "'patern'", "pattern"]),
-            ({"exponent": 1.0}, ["channel.model", "None", "pattern"]),
-            ({"model": "pattern", "power": 1.0}, ["channel.power", "exponent"]),
+            ({"model": "blockage"}, ["channel.model", "'blockage'", "cylinders"]),
+            ({"model": 3}, ["channel.model", "3", "pattern"]),
+            ({"exponent": 1.0}, ["channel.exponent", "unknown", "model"]),
+            ({"model": "pattern", "power": 1.0}, ["channel.power", "exponent", "rician_k_db"]),
             ({"model": "pattern", "exponent": -1.0}, ["channel.exponent", "-1", ">= 0"]),
             ({"model": "pattern", "exponent": "wide"}, ["channel.exponent", "wide", "number"]),
+            ({"model": "pattern", "models": []}, ["channel.model", "channel.models"]),
+            ({"models": [{"model": "pattern", "seed": 1}]}, ["channel.models[0].seed", "exponent"]),
+            ({"models": [{"exponent": 1.0}]}, ["channel.models[0].model", "None", "pattern"]),
+            ({"models": [3]}, ["channel.models[0]", "3", "table"]),
+            ({"models": "pattern"}, ["channel.models", "'pattern'", "list"]),
             ("pattern", ["channel", "'pattern'", "table"]),
             ([3], ["channel", "3", "table"]),
+            ({"power_split": "uneven"}, ["channel.power_split", "'uneven'", "equal, proportional"]),
+            ({"power_split_delta": 0.3}, ["channel.power_split_delta", "channel.power_split = 'prop"]),
+            ({"blockage_residual": 0.3}, ["channel.blockage_residual", "without channel.blockage_per_m"]),
+            ({"blockage_stretch_m": 2.0}, ["channel.blockage_stretch_m", "without channel.blockage_per_m"]),
+            ({"blockage_per_m": -1}, ["channel.blockage_per_m", "-1", ">= 0"]),
+            ({"blockage_per_m": 0.1, "blockage_residual": 2}, ["channel.blockage_residual", "<= 1"]),
+            ({"rician_waves": 4}, ["channel.rician_waves", "without channel.rician_k_db"]),
+            ({"rician_k_db": "strong"}, ["channel.rician_k_db", "'strong'", "number"]),
+            ({"rician_k_db": 3.0, "rician_waves": 0}, ["channel.rician_waves", "0", ">= 1"]),
+            ({"subcarriers": 16}, ["channel.subcarriers", "16", "must be 1"]),
+            ({"seed": -1}, ["channel.seed", "-1", ">= 0"]),
         ],
     )
     def test_mistakes_end_in_one_line(self, channel: Any, words: list[str]) -> None:
@@ -590,13 +645,44 @@ class TestModels:
         for word in words:
             assert word in str(caught.value)
 
+    def test_an_option_with_the_name_of_a_key(self) -> None:
+        path = f"{Path(__file__).resolve()}:Fading"
+        with pytest.raises(InvalidInput, match=r"channel\.loss_db_per_m: .* \[\[channel\.models\]\]"):
+            room({"model": path, "loss_db_per_m": 0.1})
+        scenario = room({"models": [{"model": path, "loss_db_per_m": 0.1}], "loss_db_per_m": 0.2})
+        assert scenario.channel.loss_db_per_m == 0.2
+        assert Scenario.from_dict(scenario.to_dict()).to_dict() == scenario.to_dict()
+        assert scenario.to_dict()["channel"] == {
+            "loss_db_per_m": 0.2,
+            "seed": 0,
+            "models": [{"model": path, "loss_db_per_m": 0.1, "seed": 0}],
+        }
+
+    def test_seeds(self) -> None:
+        for given, used in (({}, 7), ({"seed": 4}, 4)):
+            channel = {"model": f"{Path(__file__).resolve()}:Fading", "blockage_per_m": 0.1} | given
+            found = Scenario.from_dict({"devices": {"seed": 7}, "channel": channel}).channel
+            assert found.seed == used
+            assert [one.seed for one in found.factors] == [used, used]  # type: ignore[attr-defined]
+
+    def test_parts_are_multiplied(self) -> None:
+        both = room({"blockage_per_m": 0.2, "rician_k_db": 3.0, "model": "pattern", "loss_db_per_m": 0.4})
+        expected = room({"loss_db_per_m": 0.4}).uplink.terms(LAYOUT)
+        for part in ({"blockage_per_m": 0.2}, {"rician_k_db": 3.0}, {"model": "pattern"}):
+            expected = expected * (room(part).uplink.terms(LAYOUT) / room().uplink.terms(LAYOUT))
+        np.testing.assert_allclose(both.uplink.terms(LAYOUT), expected, rtol=1e-9, atol=1e-8)  # zero: -180 dB
+
+    def test_only_a_channel_is_a_channel(self) -> None:
+        with pytest.raises(InvalidInput, match=r"channel = .*must be an airpass\.Channel"):
+            replace(room(), channel=Pattern(2.0))  # type: ignore[arg-type]
+
     @pytest.mark.parametrize("kind", ["shape", "nan", "text"])
     def test_what_a_model_returns_is_checked(self, kind: str) -> None:
         with pytest.raises(InvalidInput, match=r"'wrong': factor returned .* \(3, 3, 5\)"):
-            replace(room(), channel=(Wrong(kind),)).channels(LAYOUT)
+            replace(room(), channel=Channel(models=(Wrong(kind),))).channels(LAYOUT)
 
     def test_what_a_model_does_not_support_is_refused(self) -> None:
-        scenario = replace(room(), channel=(Wrong("fine"),))
+        scenario = replace(room(), channel=Channel(models=(Wrong("fine"),)))
         with pytest.raises(InvalidInput, match="no derivative: use airpass-plus"):
             design(scenario, "airpass", start_layout=LAYOUT, options={"selection": {"starts": 1}})
         with pytest.raises(InvalidInput, match="no derivative"):

@@ -22,8 +22,8 @@ def test_the_papers_values() -> None:
         "height_m": 4.0,
         "min_gap_m": 0.95,
         "feed": "left",
-        "loss_db_per_m": 0.0,
     }
+    assert "channel" not in scenario.to_dict()
     assert scenario.to_dict()["devices"]["z_m"] == [0.0] * 10
     assert scenario.to_dict()["radio"] == {
         "snr_db": 10.0,

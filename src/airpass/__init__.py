@@ -33,7 +33,16 @@ if TYPE_CHECKING:
     from airpass.learning.options import TrainOptions
     from airpass.learning.training import prepare, train
     from airpass.results import load
-    from airpass.scenario import DeviceDraw, Devices, LinkBudget, Radio, Receiver, Scenario, Weighting
+    from airpass.scenario import (
+        Channel,
+        DeviceDraw,
+        Devices,
+        LinkBudget,
+        Radio,
+        Receiver,
+        Scenario,
+        Weighting,
+    )
     from airpass.scenario.motion import Paths, RandomWaypoint, StraightLines, read_paths
     from airpass.selection.api import Draws, Selection, select, select_draws
     from airpass.selection.certificate import Certificate, certify
@@ -44,6 +53,7 @@ __all__ = [
     "ArrayData",
     "Book",
     "Certificate",
+    "Channel",
     "Design",
     "DeviceDraw",
     "Devices",
@@ -123,7 +133,16 @@ _NAMES = {
     "results": ("load",),
     "study.api": ("reproduce", "sweep"),
     "study.stored": ("StoredStudy",),
-    "scenario": ("DeviceDraw", "Devices", "LinkBudget", "Radio", "Receiver", "Scenario", "Weighting"),
+    "scenario": (
+        "Channel",
+        "DeviceDraw",
+        "Devices",
+        "LinkBudget",
+        "Radio",
+        "Receiver",
+        "Scenario",
+        "Weighting",
+    ),
     "scenario.motion": ("Paths", "RandomWaypoint", "StraightLines", "read_paths"),
     "selection.api": ("Draws", "Selection", "select", "select_draws"),
     "selection.certificate": ("Certificate", "certify"),

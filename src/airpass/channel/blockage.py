@@ -1,11 +1,11 @@
 """Blocked lines of sight, drawn at random or by cylinders in the room.
 
-`blockage`: every waveguide is cut into stretches of equal length. The line of sight of device k to a stretch
+`Blockage`: every waveguide is cut into stretches of equal length. The line of sight of device k to a stretch
 is free with probability exp(-beta d), where d is the distance to its middle. For each device and stretch a
 number u between 0 and 1 is drawn, and the line is free if u < exp(-beta d): a device that moves a little
 keeps most of its lines. Blocked links have the amplitude times `residual`.
 
-`cylinders`: upright cylinders on the floor, z = 0. A link is blocked if the straight line from the antenna to
+`Cylinders`: upright cylinders on the floor, z = 0. A link is blocked if the straight line from the antenna to
 the device passes through one.
 """
 
@@ -35,9 +35,8 @@ def _residual(label: str, value: float) -> float:
 
 @dataclass(frozen=True)
 class Blockage(ChannelFactor):
-    """Lines of sight that are free with probability exp(-beta distance)."""
+    """Lines of sight that are free with probability exp(-beta distance), `channel.blockage_per_m`."""
 
-    name = "blockage"
     passive = True
     stepwise = True
 
@@ -49,12 +48,17 @@ class Blockage(ChannelFactor):
     def __post_init__(self) -> None:
         checks.keep(
             self,
-            per_m=checks.at_least("channel.per_m", self.per_m, 0.0),
-            stretch_m=checks.at_least("channel.stretch_m", self.stretch_m, 1e-3),
-            residual=_residual("channel.residual", self.residual),
+            per_m=checks.at_least("channel.blockage_per_m", self.per_m, 0.0),
+            stretch_m=checks.at_least("channel.blockage_stretch_m", self.stretch_m, 1e-3),
+            residual=_residual("channel.blockage_residual", self.residual),
         )
         if self.seed is not None:
             checks.whole("channel.seed", self.seed, 0)
+
+    @property
+    def label(self) -> str:
+        """The key of the scenario."""
+        return f"channel.blockage_per_m = {self.per_m:g}"
 
     def factor(self, room: Room, places: Real) -> Real:
         """1 for free links, `residual` for blocked ones; shape (M, P, K)."""

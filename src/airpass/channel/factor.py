@@ -80,7 +80,7 @@ class ChannelFactor(Method, ABC):
         Any
             Real or complex numbers, shape (M, P, K).
         """
-        raise InvalidInput(no_derivative(self.name))
+        raise InvalidInput(no_derivative(self.label))
 
     def varies_over_m(self, room: Room) -> float:
         """Length over which f changes much, in metres; searches tabulate f with steps of a fraction of it.
@@ -113,14 +113,19 @@ class ChannelFactor(Method, ABC):
         return np.abs(self.factor(room, places)) ** 2
 
     @property
+    def label(self) -> str:
+        """Key and value of a scenario that stand for the model, for messages."""
+        return f"channel.model = {self.name!r}"
+
+    @property
     def differentiable(self) -> bool:
         """Whether the class defines `factor_derivative`."""
         return type(self).factor_derivative is not ChannelFactor.factor_derivative
 
 
-def no_derivative(name: str) -> str:
+def no_derivative(label: str) -> str:
     """The message that a model has no derivative."""
-    return f"channel.model = {name!r} has no derivative: use airpass-plus, elementwise or fixed"
+    return f"{label} has no derivative: use airpass-plus, elementwise or fixed"
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ class FactoredUplink(ChannelModel):
         array = np.asarray(values)
         if array.shape != shape or array.dtype.kind not in "biufc" or not np.isfinite(array).all():
             raise InvalidInput(
-                f"channel.model = {one.name!r}: {what} returned an array of shape {array.shape} and type "
+                f"{one.label}: {what} returned an array of shape {array.shape} and type "
                 f"{array.dtype}: must be finite numbers of shape {shape}, waveguides x places x devices"
             )
         return array.astype(np.complex128)
@@ -111,7 +111,7 @@ class FactoredUplink(ChannelModel):
         """Raise `InvalidInput` if a factor has no derivative."""
         for one in self.factors:
             if not one.differentiable:
-                raise InvalidInput(no_derivative(one.name))
+                raise InvalidInput(no_derivative(one.label))
 
     def mean_powers(self, layout: Real) -> Real:
         """Mean of |g_{k,m,n}|^2 over what is drawn at random; shape (M, N, K)."""
@@ -142,7 +142,7 @@ class FactoredUplink(ChannelModel):
         lengths = [one.varies_over_m(room) for one in self.factors]
         for one, length in zip(self.factors, lengths, strict=True):
             if not (np.isfinite(length) and length > 0.0):
-                raise InvalidInput(f"channel.model = {one.name!r}: varies_over_m = {length}: must be > 0")
+                raise InvalidInput(f"{one.label}: varies_over_m = {length}: must be > 0")
         stepwise = all(one.stepwise for one in self.factors) and len(set(lengths)) == 1
         per_length = 1 if stepwise else CUBIC_CELLS if self.differentiable else LINEAR_CELLS
         step = min(lengths) / per_length

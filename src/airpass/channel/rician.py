@@ -27,9 +27,7 @@ from airpass.kernels.math import cos_sin_turns
 
 @dataclass(frozen=True)
 class Rician(ChannelFactor):
-    """Line of sight and plane waves from scatterers."""
-
-    name = "rician"
+    """Line of sight and plane waves from scatterers, `channel.rician_k_db`."""
 
     k_db: float = 10.0  # K, power of the line of sight over that of the scatter, dB
     waves: int = 16  # S, per device and waveguide
@@ -38,11 +36,16 @@ class Rician(ChannelFactor):
     def __post_init__(self) -> None:
         checks.keep(
             self,
-            k_db=checks.decibels("channel.k_db", self.k_db),
-            waves=checks.whole("channel.waves", self.waves, 1),
+            k_db=checks.decibels("channel.rician_k_db", self.k_db),
+            waves=checks.whole("channel.rician_waves", self.waves, 1),
         )
         if self.seed is not None:
             checks.whole("channel.seed", self.seed, 0)
+
+    @property
+    def label(self) -> str:
+        """The key of the scenario."""
+        return f"channel.rician_k_db = {self.k_db:g}"
 
     def factor(self, room: Room, places: Real) -> Complex:
         """f, shape (M, P, K)."""

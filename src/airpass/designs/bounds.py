@@ -123,9 +123,10 @@ def certify_layouts(scenario: Scenario, *, report: Report | None = None) -> Layo
     """
     report = report or discard
     if not scenario.uplink.passive:
+        active = next(one for one in scenario.channel.factors if not one.passive)
         raise InvalidInput(
-            f"channel.model = {scenario.channel[0].name!r}: responses may exceed those of the paper's "
-            "channel, for which alone bounds over all layouts are known"
+            f"{active.label}: responses may exceed those of the paper's channel, for which alone "
+            "bounds over all layouts are known"
         )
     with one_blas_thread():
         report("bound over all layouts: amplitudes")
@@ -216,8 +217,8 @@ def _strengths(scenario: Scenario) -> Real:
     """a_k D_k: sqrt(Gamma) xi gamma_k/(phi_k sqrt(N)), shape (K,)."""
     antennas = scenario.receiver.antennas
     scale = np.sqrt(scenario.budget / antennas) * scenario.radio.path_gain
-    if scenario.receiver.split_delta is not None:  # the largest share is that of the antenna next to the feed
-        scale *= np.sqrt(antennas) * scenario.receiver.split_delta
+    if scenario.split_delta is not None:  # the largest share is that of the antenna next to the feed
+        scale *= np.sqrt(antennas) * scenario.split_delta
     strengths: Real = scale * scenario.devices.gain / scenario.weights
     return strengths
 

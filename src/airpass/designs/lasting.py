@@ -40,6 +40,7 @@ from airpass.optim import conjugate_gradient as cg
 from airpass.optim.objectives import Hill
 from airpass.optim.ranking import rank
 from airpass.scenario import Scenario
+from airpass.scenario.channel import has_seed
 from airpass.selection.base import SelectionMethod, dominant_eigenvector
 from airpass.selection.hrmc_plus import HrmcPlus
 
@@ -265,11 +266,10 @@ class _Draws:
 def _joined(scenarios: Sequence[Scenario]) -> Field:
     """The field of the devices of all draws, one after the other, with amplitudes of effective channels."""
     receiver = scenarios[0].receiver
-    for model in scenarios[0].channel:
-        if hasattr(model, "seed"):
+    for model in scenarios[0].channel.factors:
+        if has_seed(model):
             raise InvalidInput(
-                f"channel.model = {model.name!r} is drawn for given devices: use another method, such as "
-                "airpass-plus"
+                f"{model.label} is drawn for given devices: use another method, such as airpass-plus"
             )
     drawn = [scenario.devices for scenario in scenarios]
     x, y, z, gain = (

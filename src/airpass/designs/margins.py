@@ -69,7 +69,7 @@ def margins(scenario: Scenario, tolerance_mm: float, confidence: float, displace
     if not scenario.uplink.closed_form:
         raise InvalidInput(
             "tolerance_mm and displacement_mm: required scores are known for the paper's channel only; set "
-            "both to 0, or leave out the table channel"
+            f"both to 0, or leave out {scenario.channel.factors[0].label}"
         )
     averages = _averages(scenario)
     if tolerance_mm > 0.0:

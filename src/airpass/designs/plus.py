@@ -65,7 +65,7 @@ def problem_of(scenario: Scenario, options: "AirpassPlus", aims: Real) -> Proble
     step = max(options.grid_wavelengths * scenario.radio.wavelength_m, longest / (MOST_POINTS - 1))
     space = space_of(scaled, np.sqrt(scaled.budget) / scaled.weights, step, 2.0**20 * options.memory_mb)
     # Antennas that pass each other would exchange their shares of power.
-    across = options.across and scenario.receiver.split_delta is None
+    across = options.across and scenario.split_delta is None
     return Problem(scaled, aims, space, across)
 
 

@@ -99,7 +99,7 @@ def set_document(devices: list[int], check: SetCheck) -> dict[str, Any]:
 def design_document(design: Design) -> dict[str, Any]:
     """The result of `design`."""
     drawn = design.scenario.devices.drawn_from
-    follows = is_registered(design.scenario.channel) and _same(
+    follows = is_registered(design.scenario.channel.models) and _same(
         design.channels, channels_of(design.scenario, design.layout, design.array)
     )
     return {

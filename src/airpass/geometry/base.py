@@ -61,10 +61,10 @@ def anywhere(scenario: Scenario, name: str) -> None:
     name
         Name of the method.
     """
-    if scenario.receiver.places is not None:
-        key = "places_m" if scenario.receiver.place_step_m is None else "place_step_m"
+    if scenario.candidates is not None:
         raise InvalidInput(
-            f"receiver.{key}: {name} moves antennas continuously; use airpass-plus, elementwise or fixed"
+            f"channel.candidates_m: {name} moves antennas continuously; use airpass-plus, elementwise or "
+            "fixed"
         )
 
 

@@ -22,7 +22,7 @@ from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma
 from airpass.kernels.sums import lane_min
 from airpass.scenario import Scenario
-from airpass.scenario.receiver import candidate_places
+from airpass.scenario.candidates import search_places
 
 REFINEMENTS = 3  # rounds of a ten times finer grid around the best point
 
@@ -65,7 +65,7 @@ def _sweeps(
 ) -> tuple[Real, int, int]:
     """Layout, number of sweeps, and number of positions evaluated.
 
-    `places` and `counts` are those of `candidate_places`; without places there are no columns.
+    `places` and `counts` are those of `search_places`; without places there are no columns.
     """
     waveguides, antennas = layout.shape
     count = field.device_x.size
@@ -172,8 +172,7 @@ class Elementwise(GeometryMethod):
         moved, sweeps, tried = _sweeps(
             np.ascontiguousarray(layout),
             receiver.lengths,
-            *candidate_places(receiver),
-            float(receiver.min_gap_m if receiver.places is None else receiver.place_gap_m),
+            *search_places(receiver, scenario.candidates),
             beam,
             scenario.uplink.field(receiver.antennas, devices),
             1.0 / scenario.weights[devices] ** 2,

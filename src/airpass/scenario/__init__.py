@@ -1,5 +1,6 @@
-"""Input of a design: receiver, radio, devices and weights."""
+"""Input of a design: receiver, radio, devices, weights and channel."""
 
+from airpass.scenario.channel import Channel
 from airpass.scenario.devices import DeviceDraw, Devices
 from airpass.scenario.motion import Motion, Paths, RandomWaypoint, StraightLines, read_paths
 from airpass.scenario.presets import PRESETS
@@ -10,6 +11,7 @@ from airpass.scenario.weights import Weighting
 
 __all__ = [
     "PRESETS",
+    "Channel",
     "DeviceDraw",
     "Devices",
     "LinkBudget",

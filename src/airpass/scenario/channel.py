@@ -1,89 +1,243 @@
-"""The table `channel` of a scenario: models as objects, and as tables of a file."""
+"""The table `channel` of a scenario: what differs from the paper's channel."""
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from operator import is_
 from typing import Any
 
 from airpass.channel import MODELS
+from airpass.channel.blockage import Blockage
 from airpass.channel.factor import ChannelFactor, RecordedFactor
+from airpass.channel.rician import Rician
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import options_dict, with_options
+from airpass.scenario.candidates import checked_candidates
+
+EQUAL, PROPORTIONAL = SPLITS = ("equal", "proportional")
+# Keys that turn a part of the channel on, and the options of that part.
+PARTS = {
+    "power_split": ("power_split_delta",),
+    "blockage_per_m": ("blockage_stretch_m", "blockage_residual"),
+    "rician_k_db": ("rician_waves",),
+}
 
 
-def models_of(given: Any, seed: int) -> tuple[ChannelFactor, ...]:
-    """Channel models from an argument.
+@dataclass(frozen=True)
+class Channel:
+    """What differs from the paper's channel. The defaults are the paper's model."""
 
-    Parameters
-    ----------
-    given
-        A model as an object, a class, a name or `file.py:Name`, a list of these, or None.
-    seed
-        Seed of models that have one and leave it open.
+    loss_db_per_m: float = 0.0  # of power along a waveguide
+    # "equal" is the paper's 1/sqrt(N); "proportional": each antenna couples delta^2 of what passes it
+    power_split: str = EQUAL
+    power_split_delta: float | None = None  # delta; 1/sqrt(N) if not given
+    blockage_per_m: float | None = None  # beta: lines of sight are free with probability exp(-beta distance)
+    blockage_stretch_m: float = Blockage.stretch_m  # length of waveguide that is blocked or free as a whole
+    blockage_residual: float = Blockage.residual  # amplitude of a blocked link over that of a free one
+    rician_k_db: float | None = None  # K, power of the line of sight over that of the scatter, dB
+    rician_waves: int = Rician.waves  # scattered waves per device and waveguide
+    subcarriers: int = 1  # the channels here are narrow-band
+    # Where antennas can be: a step from x = 0 on, a list for all waveguides, or a list of lists, one
+    # for each; anywhere if not given.
+    candidates_m: float | tuple[float, ...] | tuple[tuple[float, ...], ...] | None = None
+    seed: int | None = None  # of blockage, scatter, and models with a seed; that of the scenario if not given
+    # Other factors on the channel: a model as an object, a class, a name, `file.py:Name`, or a list of these;
+    # stored as a tuple of objects.
+    models: tuple[ChannelFactor, ...] = ()
 
-    Returns
-    -------
-    tuple[ChannelFactor, ...]
-        The models, with their seeds.
-    """
-    several = given if isinstance(given, list | tuple) else () if given is None else (given,)
-    found = [
-        one if isinstance(one, RecordedFactor) else MODELS.resolve(one, label="channel.model")
-        for one in several
-    ]
-    return tuple(_with_seed(one, seed) for one in found)
+    def __post_init__(self) -> None:
+        checks.keep(
+            self,
+            loss_db_per_m=checks.at_least("channel.loss_db_per_m", self.loss_db_per_m, 0.0),
+            power_split=checks.one_of("channel.power_split", self.power_split, SPLITS),
+            candidates_m=checked_candidates(self.candidates_m),
+            models=_resolved(self.models),
+        )
+        if checks.whole("channel.subcarriers", self.subcarriers, 1) > 1:
+            raise InvalidInput(
+                f"channel.subcarriers = {self.subcarriers}: must be 1; scenarios have a single carrier"
+            )
+        if self.seed is not None:
+            checks.whole("channel.seed", self.seed, 0)
+        self._check_parts()
+
+    def _check_parts(self) -> None:
+        """Check the options of every part, and that they have an effect."""
+        for key, options in PARTS.items():
+            for name in options:
+                value = getattr(self, name)
+                if value != _default(name) and getattr(self, key) == _default(key):
+                    other = f"power_split = {PROPORTIONAL!r}" if key == "power_split" else key
+                    raise InvalidInput(f"channel.{name} = {value!r}: has no effect without channel.{other}")
+        delta = self.power_split_delta
+        if delta is not None and checks.positive("channel.power_split_delta", delta) > 1.0:
+            raise InvalidInput(f"channel.power_split_delta = {delta}: must be <= 1")
+        checks.keep(self, power_split_delta=None if delta is None else float(delta))
+        if self.blockage_per_m is not None:
+            blockage = self._blockage(self.blockage_per_m)
+            checks.keep(
+                self,
+                blockage_per_m=blockage.per_m,
+                blockage_stretch_m=blockage.stretch_m,
+                blockage_residual=blockage.residual,
+            )
+        if self.rician_k_db is not None:
+            rician = self._rician(self.rician_k_db)
+            checks.keep(self, rician_k_db=rician.k_db, rician_waves=rician.waves)
+
+    def _blockage(self, per_m: float) -> Blockage:
+        return Blockage(per_m, self.blockage_stretch_m, self.blockage_residual, self.seed)
+
+    def _rician(self, k_db: float) -> Rician:
+        return Rician(k_db, self.rician_waves, self.seed)
+
+    @cached_property
+    def factors(self) -> tuple[ChannelFactor, ...]:
+        """All factors on the paper's channel: blockage unless beta is zero, scatter, and `models`."""
+        found: list[ChannelFactor] = []
+        if self.blockage_per_m:
+            found.append(self._blockage(self.blockage_per_m))
+        if self.rician_k_db is not None:
+            found.append(self._rician(self.rician_k_db))
+        return (*found, *self.models)
+
+    def split_delta(self, antennas: int) -> float | None:
+        """delta of the split of power, for N antennas on each waveguide; None for an equal split."""
+        if self.power_split == EQUAL:
+            return None
+        return float(antennas**-0.5 if self.power_split_delta is None else self.power_split_delta)
+
+    def seeded(self, seed: int) -> "Channel":
+        """The same with a seed, if something is drawn at random and its seed is open.
+
+        Parameters
+        ----------
+        seed
+            Seed of what has none.
+
+        Returns
+        -------
+        Channel
+            `self` if nothing changes.
+        """
+        if not any(has_seed(one) for one in self.factors):
+            return self
+        used = seed if self.seed is None else self.seed
+        models = tuple(_with_seed(one, used) for one in self.models)
+        same = used == self.seed and all(map(is_, models, self.models))
+        return self if same else replace(self, seed=used, models=models)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What differs from the paper's channel, as a table; `channel_from` reads it."""
+        table: dict[str, Any] = {}
+        if self.loss_db_per_m:
+            table["loss_db_per_m"] = self.loss_db_per_m
+        for key, options in PARTS.items():
+            if getattr(self, key) != _default(key):
+                table |= {name: getattr(self, name) for name in (key, *options)}
+        table |= {"candidates_m": _plain(self.candidates_m), "seed": self.seed}
+        table = {name: value for name, value in table.items() if value is not None}
+        tables = [_model_table(model) for model in self.models]
+        if len(tables) == 1 and all(table.get(key) == tables[0][key] for key in _KEYS & tables[0].keys()):
+            return tables[0] | table
+        return table | ({"models": tables} if tables else {})
+
+
+_KEYS = {item.name for item in fields(Channel)}
+
+
+def _default(name: str) -> Any:
+    return Channel.__dataclass_fields__[name].default
+
+
+def has_seed(model: ChannelFactor) -> bool:
+    """Whether a model draws at random."""
+    return any(item.name == "seed" for item in fields(model))
 
 
 def _with_seed(model: Any, seed: int) -> ChannelFactor:
-    open_seed = any(item.name == "seed" for item in fields(model)) and model.seed is None
-    changed: ChannelFactor = replace(model, seed=seed) if open_seed else model
+    changed: ChannelFactor = replace(model, seed=seed) if has_seed(model) and model.seed is None else model
     return changed
 
 
-def models_from(tables: Any, trusted: bool) -> Iterator[ChannelFactor]:
-    """Channel models from the table of a file, or from a list of tables.
+def _resolved(given: Any) -> tuple[ChannelFactor, ...]:
+    several = given if isinstance(given, list | tuple) else (given,)
+    return tuple(
+        one if isinstance(one, RecordedFactor) else MODELS.resolve(one, label="channel.model")
+        for one in several
+    )
+
+
+def channel_from(table: Any, trusted: bool) -> Channel:
+    """The channel of a table in a file.
 
     Parameters
     ----------
-    tables
-        Tables with the key `model` and the model's options.
+    table
+        Fields of `Channel`. A model is given by `model` next to its options, or several by
+        `models`, a list of such tables.
     trusted
         Whether code that a table names may be imported.
 
     Returns
     -------
-    Iterator[ChannelFactor]
-        The models.
+    Channel
+        The channel.
     """
-    listed = tables if isinstance(tables, Sequence) and not isinstance(tables, str) else [tables]
-    for table in listed:
-        if not isinstance(table, Mapping):
-            raise InvalidInput(f"channel = {table!r}: must be a table of keys, or a list of tables")
-        if not table:
-            continue
-        options = {key: value for key, value in table.items() if key != "model"}
-        name = table.get("model")
-        if not isinstance(name, str):
+    if not isinstance(table, Mapping):
+        raise InvalidInput(f"channel = {table!r}: must be a table of keys")
+    own = {key: value for key, value in table.items() if key in _KEYS}
+    rest = {key: value for key, value in table.items() if key not in _KEYS}
+    if "model" in table:
+        if "models" in table:
             raise InvalidInput(
-                f"channel.model = {name!r}: must be one of {', '.join(MODELS.methods())}, file.py:Name"
+                "channel.model cannot be combined with channel.models: give a list of all models"
             )
-        if not trusted and name not in MODELS.methods():
-            yield RecordedFactor(name, {}, options)
-            continue
-        model = MODELS.resolve(name, label="channel.model")
-        checks.known_keys("channel", options, [item.name for item in fields(model)])
-        yield with_options(model, options, "channel.")
+        model = _model_from("channel", rest, trusted, sorted(_KEYS - {"models"}))
+        for item in fields(model):
+            if item.name in own and item.name != "seed":
+                raise InvalidInput(
+                    f"channel.{item.name}: is an option of model {model.name!r} too; give the model as a "
+                    "table [[channel.models]]"
+                )
+        return Channel(**own | {"models": (model,)})
+    checks.known_keys("channel", rest, [item.name for item in fields(Channel)] + ["model"])
+    listed = own.pop("models", [])
+    if not isinstance(listed, list | tuple):
+        raise InvalidInput(f"channel.models = {listed!r}: must be a list of tables")
+    models = (_model_from(f"channel.models[{i}]", one, trusted) for i, one in enumerate(listed))
+    return Channel(**own | {"models": tuple(models)})
 
 
-def model_table(model: ChannelFactor) -> dict[str, Any]:
-    """The table of a model; `models_from` reads it."""
-    options = {
-        name: list(value) if isinstance(value, tuple) else value
-        for name, value in options_dict(model).items()
-        if value is not None
-    }
+def _model_from(label: str, table: Any, trusted: bool, more: Sequence[str] = ()) -> ChannelFactor:
+    """The model of a table with the key `model` and options; `more` are other keys that are allowed there."""
+    if not isinstance(table, Mapping):
+        raise InvalidInput(f"{label} = {table!r}: must be a table of keys")
+    options = {key: value for key, value in table.items() if key != "model"}
+    name = table.get("model")
+    if not isinstance(name, str):
+        raise InvalidInput(
+            f"{label}.model = {name!r}: must be one of {', '.join(MODELS.methods())}, file.py:Name"
+        )
+    if not trusted and name not in MODELS.methods():
+        return RecordedFactor(name, {}, options)
+    model = MODELS.resolve(name, label=f"{label}.model")
+    checks.known_keys(label, options, [*(item.name for item in fields(model)), *more])
+    changed: ChannelFactor = with_options(model, options, f"{label}.")
+    return changed
+
+
+def _model_table(model: ChannelFactor) -> dict[str, Any]:
+    """The table of a model; `_model_from` reads it."""
+    options = {name: _plain(value) for name, value in options_dict(model).items() if value is not None}
     return {"model": _reference(model), **options}
+
+
+def _plain(value: Any) -> Any:
+    """Tuples as lists."""
+    return [_plain(item) for item in value] if isinstance(value, tuple) else value
 
 
 def _reference(model: ChannelFactor) -> str:

@@ -1,4 +1,4 @@
-"""The input of a design: receiver, radio, devices and weights.
+"""The input of a design: receiver, radio, devices, weights and channel.
 
 `Scenario.paper()` holds the values of the paper's section VI-A, `Scenario.preset(name)` those of other
 set-ups. A scenario file is TOML with
@@ -16,7 +16,6 @@ import numpy as np
 import tomli_w
 
 from airpass.channel.colocated import AXES, SHAPES, ColocatedArray, line_array, plane_array
-from airpass.channel.factor import ChannelFactor
 from airpass.channel.factored import FactoredUplink
 from airpass.channel.model import ChannelModel
 from airpass.channel.pass_uplink import PassUplink
@@ -24,7 +23,8 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
 from airpass.core.types import Complex, Real
-from airpass.scenario.channel import model_table, models_from, models_of
+from airpass.scenario.candidates import Candidates, candidates_on
+from airpass.scenario.channel import Channel, channel_from
 from airpass.scenario.devices import COLUMNS, LISTS, PRIORITY, DeviceDraw, Devices
 from airpass.scenario.presets import with_preset
 from airpass.scenario.radio import Radio
@@ -38,18 +38,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, eq=False)
 class Scenario:
-    """One receiver, one radio, one set of devices and their weights."""
+    """One receiver, one radio, one set of devices, their weights, and the channel between them."""
 
     receiver: Receiver = field(default_factory=Receiver)
     radio: Radio = field(default_factory=Radio)
     devices: Devices = field(default_factory=lambda: DeviceDraw().draw())
     weighting: Weighting = field(default_factory=Weighting)
-    # Factors on the paper's channel: a model, or several that are multiplied. Given as an object, a class, a
-    # name, `file.py:Name`, or a list of these; stored as a tuple of objects. Empty: the paper's model.
-    channel: tuple[ChannelFactor, ...] = ()
+    channel: Channel = field(default_factory=Channel)
 
     def __post_init__(self) -> None:
-        checks.keep(self, channel=models_of(self.channel, self.seed))
+        self._check_channel()
         receiver, devices = self.receiver, self.devices
         if devices.z_m.max() < receiver.heights.min() - CLOSEST_M:
             return
@@ -63,6 +61,20 @@ class Scenario:
                     f"devices.z_m[{k}] = {devices.z_m[k]:g}: device {k} is on waveguide {m}, at distance "
                     "zero; change its position or the waveguide's"
                 )
+
+    def _check_channel(self) -> None:
+        """Set the open seeds of the channel, and check it against the receiver."""
+        if not isinstance(self.channel, Channel):
+            raise InvalidInput(f"channel = {self.channel!r}: must be an airpass.Channel")
+        checks.keep(self, channel=self.channel.seeded(self.seed))
+        longest = float(self.receiver.lengths.max())
+        checks.decibels("channel.loss_db_per_m times length_m", self.channel.loss_db_per_m * longest)
+        if self.split_delta is not None and (self.receiver.feed_side == 0.0).any():
+            raise InvalidInput(
+                f"channel.power_split = {self.channel.power_split!r}: antennas are counted from the feed, "
+                "so that receiver.feed must be left or right"
+            )
+        candidates_on(self.receiver, self.channel.candidates_m)
 
     @classmethod
     def paper(
@@ -160,6 +172,16 @@ class Scenario:
         """Gamma, eq. (24)."""
         return self.radio.budget
 
+    @property
+    def split_delta(self) -> float | None:
+        """delta of the split of power; None for the paper's equal shares."""
+        return self.channel.split_delta(self.receiver.antennas)
+
+    @cached_property
+    def candidates(self) -> Candidates | None:
+        """Where antennas can be; None if anywhere."""
+        return candidates_on(self.receiver, self.channel.candidates_m)
+
     @cached_property
     def uplink(self) -> ChannelModel:
         """The pinching-antenna channel as a function of the antenna positions."""
@@ -172,15 +194,15 @@ class Scenario:
             height=np.array(self.receiver.height_m),
             feed=self.receiver.feed_x,
             side=self.receiver.feed_side,
-            loss_db_per_m=self.receiver.loss_db_per_m,
-            split_delta=self.receiver.split_delta,
+            loss_db_per_m=self.channel.loss_db_per_m,
+            split_delta=self.split_delta,
             wavelength=self.radio.wavelength_m,
             refractive_index=self.radio.refractive_index,
             path_gain=self.radio.path_gain,
         )
-        if not self.channel:
+        if not self.channel.factors:
             return closed_form
-        return FactoredUplink(closed_form, self.channel, self.receiver.lengths)
+        return FactoredUplink(closed_form, self.channel.factors, self.receiver.lengths)
 
     def channels(self, layout: Real) -> Complex:
         """G(L), complex, shape (M, K), eq. (12).
@@ -230,10 +252,9 @@ class Scenario:
         ColocatedArray
             The array with the channels to the scenario's devices.
         """
-        if self.channel:
+        for one in self.channel.factors[:1]:
             raise InvalidInput(
-                f"channel.model = {self.channel[0].name!r}: holds for antennas on waveguides; leave it out "
-                "for arrays without waveguides"
+                f"{one.label}: holds for antennas on waveguides; leave it out for arrays without waveguides"
             )
         places = np.column_stack([self.devices.x_m, self.devices.y_m, self.devices.z_m])
         for k in np.flatnonzero((positions[:, None] == places).all(axis=2).any(axis=0))[:1]:
@@ -256,7 +277,7 @@ class Scenario:
         order = np.arange(self.receiver.antennas)
         slack = self.receiver.free_length[:, None] * (order + 1) / (self.receiver.antennas + 1)
         layout: Real = slack + order * self.receiver.min_gap_m
-        return layout if self.receiver.places is None else self.receiver.nearest_places(layout)
+        return layout if self.candidates is None else self.candidates.nearest(layout)
 
     def random_layout(self, rng: np.random.Generator) -> Real:
         """Layout drawn uniformly from all feasible ones, or the places nearest to that; shape (M, N).
@@ -274,7 +295,7 @@ class Scenario:
         shares = rng.random((self.receiver.waveguides, self.receiver.antennas))
         slack = self.receiver.free_length[:, None] * np.sort(shares, axis=1)
         layout: Real = slack + np.arange(self.receiver.antennas) * self.receiver.min_gap_m
-        return layout if self.receiver.places is None else self.receiver.nearest_places(layout)
+        return layout if self.candidates is None else self.candidates.nearest(layout)
 
     def checked_layout(self, layout: Any) -> Real:
         """Check a layout against eqs. (6)-(8) and return it as an array of shape (M, N).
@@ -312,23 +333,9 @@ class Scenario:
                     f"layout[{m}] has neighbours {gaps.min():g} m apart: must be in rising order, "
                     f"at least {self.receiver.min_gap_m:g} m apart"
                 )
-        if self.receiver.places is not None:
-            self._check_places(values)
+        if self.candidates is not None:
+            self.candidates.check(values, lengths)
         return values
-
-    def _check_places(self, values: Real) -> None:
-        """Refuse antennas that are not at the receiver's places, or at one together."""
-        assert self.receiver.places is not None
-        for m, (positions, places) in enumerate(zip(values, self.receiver.places, strict=True)):
-            nearest = places[np.abs(places[:, None] - positions).argmin(axis=0)]
-            away = np.abs(nearest - positions) > ROUNDING * self.receiver.lengths[m]
-            for n in np.flatnonzero(away)[:1]:
-                raise InvalidInput(
-                    f"layout[{m}][{n}] = {positions[n]:g}: is not one of the receiver's places; the nearest "
-                    f"is {nearest[n]:g} m"
-                )
-            if (np.diff(nearest) <= 0.0).any():
-                raise InvalidInput(f"layout[{m}] has two antennas at one place")
 
     # Files ---------------------------------------------------------------------------
 
@@ -346,8 +353,8 @@ class Scenario:
             "devices": devices,
             "weights": asdict(self.weighting),
         }
-        models = [model_table(model) for model in self.channel]
-        return tables | ({"channel": models if len(models) > 1 else models[0]} if models else {})
+        channel = self.channel.to_dict()
+        return tables | ({"channel": channel} if channel else {})
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any], trusted: bool = True) -> "Scenario":
@@ -370,14 +377,14 @@ class Scenario:
         checks.known_keys("", data, ("preset", "receiver", "radio", "devices", "weights", "channel"))
         data = with_preset(data)
         for name, table in data.items():
-            if name != "channel" and not isinstance(table, Mapping):
+            if not isinstance(table, Mapping):
                 raise InvalidInput(f"{name} = {table!r}: must be a table of keys")
         return cls(
             receiver=_build(Receiver, "receiver", data.get("receiver", {})),
             radio=Radio.from_dict(data.get("radio", {})),
             devices=_devices(data.get("devices", {})),
             weighting=_build(Weighting, "weights", data.get("weights", {})),
-            channel=tuple(models_from(data.get("channel", []), trusted)),
+            channel=channel_from(data.get("channel", {}), trusted),
         )
 
     @classmethod

@@ -122,7 +122,9 @@ class Trial:
         """Fingerprint of what is computed. Trials that differ only in their place in a figure share it."""
         scenario = dict(self.scenario)
         if self.method.get("method") == FEDAVG:  # does not depend on the receiver
-            scenario = {name: scenario[name] for name in scenario if name not in ("receiver", "radio")}
+            scenario = {
+                name: scenario[name] for name in scenario if name not in ("receiver", "radio", "channel")
+            }
         parts = (scenario, dict(self.method), self.training, self.repeats, self.seed, __version__)
         given = () if self.channels is None else (self.channels,)
         return _fingerprint((*parts, self._files, *given))

@@ -19,7 +19,7 @@ from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import exp
 from airpass.optim import projections
 from airpass.scenario import Scenario
-from airpass.scenario.receiver import candidate_places
+from airpass.scenario.candidates import search_places
 from airpass.scenario.scenario import CLOSEST_M
 
 ENTRY_BYTES = 4  # real and imaginary part of a table entry
@@ -113,7 +113,7 @@ def space_of(scenario: Scenario, scale: Real, step_m: float, table_bytes: float)
     """
     receiver = scenario.receiver
     field = scenario.uplink.field(receiver.antennas)
-    places, counts = candidate_places(receiver)
+    places, counts, gap_m = search_places(receiver, scenario.candidates)
     points = places.shape[1] or int(float(receiver.lengths.max()) / step_m) + 1
     nearest = np.sqrt(np.maximum(field.offset_square, CLOSEST_M**2))
     amplitude = scale * field.amplitude
@@ -128,7 +128,7 @@ def space_of(scenario: Scenario, scale: Real, step_m: float, table_bytes: float)
         field._replace(amplitude=amplitude),
         reference,
         receiver.lengths,
-        float(receiver.min_gap_m if receiver.places is None else receiver.place_gap_m),
+        gap_m,
         step_m,
         points,
         row_scale,
