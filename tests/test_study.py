@@ -133,6 +133,15 @@ class TestTrial:
             keys |= {one.key, one.computation}
         assert len(keys) == 4
 
+    def test_the_key_depends_on_the_code_of_a_channel_model(self, tmp_path: Path) -> None:
+        path = tmp_path / "own.py"
+        keys = set()
+        for content in ("a = 1", "a = 2"):
+            path.write_text(content)
+            one = replace(trials()[0], scenario={"channel": {"models": [{"model": f"{path}:Name"}]}})
+            keys |= {one.key, one.computation}
+        assert len(keys) == 4
+
     @pytest.mark.parametrize(
         "change", [{"training": {}}, {"repeats": 1}, {"job": "train"}, {"job": "select"}]
     )

@@ -133,7 +133,7 @@ class Trial:
     def _files(self) -> dict[str, dict[str, str]]:
         """SHA-256 of user-defined files that the trial reads: data sets, channels and Python files."""
         digests = {}
-        for text in _texts((self.method, self.training)):
+        for text in _texts((self.scenario, self.method, self.training)):
             path = referenced_file(text) if is_reference(text) else Path(text)
             if path is not None and path.suffix in (".npz", ".py") and path.is_file():
                 digests[text] = hashlib.sha256(path.read_bytes()).hexdigest()
