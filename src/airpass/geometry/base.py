@@ -92,7 +92,13 @@ def weakest_gain(scenario: Scenario, layout: Real, beam: Complex, devices: Mask)
 
 
 def no_worse(
-    scenario: Scenario, old: Real, new: Real, beam: Complex, devices: Mask, work: Mapping[str, int]
+    scenario: Scenario,
+    old: Real,
+    new: Real,
+    beam: Complex,
+    devices: Mask,
+    work: Mapping[str, int],
+    before: float | None = None,
 ) -> LayoutSearch:
     """The new layout, or the old one if its weakest gain is larger.
 
@@ -108,13 +114,16 @@ def no_worse(
         Mask of the devices.
     work
         Counts for the result.
+    before
+        Weakest gain of the old layout, if it is known.
 
     Returns
     -------
     LayoutSearch
         The better layout.
     """
-    before = weakest_gain(scenario, old, beam, devices)
+    if before is None:
+        before = weakest_gain(scenario, old, beam, devices)
     after = weakest_gain(scenario, new, beam, devices)
     layout, kept = (new, after) if after >= before else (old, before)
     return LayoutSearch(layout=layout, objective=(before, kept), work=work)

@@ -28,6 +28,7 @@ from airpass.core import checks
 from airpass.core.types import Complex, Mask, Real
 from airpass.geometry.base import GeometryMethod, LayoutSearch, anywhere, no_worse, weakest_gain
 from airpass.geometry.slack import invert, layout_from_raw, raw_gradient
+from airpass.kernels.blocks import borrowed
 from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma
 from airpass.kernels.sums import lane_sum
@@ -80,6 +81,7 @@ def new_workspace(waveguides: int, antennas: int, count: int) -> Workspace:
 @kernel
 def gains(layout: Real, beam: Complex, field: Field, workspace: Workspace) -> None:
     """u_k(L) = m^H g_k(L), eq. (59), with every antenna's distance and term."""
+    field, workspace = borrowed(field), borrowed(workspace)
     workspace.gain_re[:] = 0.0
     workspace.gain_im[:] = 0.0
     waveguides, antennas = layout.shape
@@ -103,6 +105,7 @@ def layout_gradient(
 
     `workspace` holds the results of `gains` at the same layout.
     """
+    field, workspace = borrowed(field), borrowed(workspace)
     waveguides, antennas = layout.shape
     for m in range(waveguides):
         x = beam[m].real
@@ -279,5 +282,5 @@ class Hago(GeometryMethod):
         )
         # The soft minimum may increase while the minimum decreases.
         work = {"iterations": iterations, "evaluations": evaluations}
-        found = no_worse(scenario, layout, moved, beam, devices, work)
+        found = no_worse(scenario, layout, moved, beam, devices, work, before)
         return replace(found, status="iteration limit") if cut_short else found
