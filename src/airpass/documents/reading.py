@@ -5,6 +5,7 @@ import math
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +19,7 @@ from airpass.core.registry import Method, RecordedMethod, Registry, options_dict
 from airpass.core.types import Complex, Real, Single
 from airpass.core.version import __version__
 from airpass.designs.alternating import Alternation
-from airpass.designs.api import Design
+from airpass.designs.api import Design, WidebandDesign
 from airpass.designs.base import RecordedDesign, Step
 from airpass.designs.book import Book
 from airpass.designs.bounds import LayoutCertificate
@@ -114,10 +115,12 @@ def _design(document: Mapping[str, Any]) -> Design:
     channels = channels_of(scenario, layout, array) if stored is None else _complex_from(stored)
     if channels is None:
         raise InvalidInput("layout_m, array_m and channels are all missing; the file is damaged")
-    found = Design(
+    is_wideband = scenario.channel.subcarriers > 1
+    kind = partial(WidebandDesign, rule=scenario.channel.subcarrier_rule) if is_wideband else Design
+    found = kind(
         channels=channels,
         # Those of the scenario, or in a book a share of them.
-        weights=checked_weights(document["weights"], channels.shape[1]),
+        weights=checked_weights(document["weights"], channels.shape[-1]),
         beam=_complex_from(document["beam"]),
         budget=scenario.budget,
         power=scenario.radio.power,
