@@ -22,7 +22,7 @@ from airpass.core import checks
 from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report, threads_field
 from airpass.core.threads import processors
-from airpass.core.types import Flag, Real
+from airpass.core.types import Complex, Flag, Real
 from airpass.designs import wideband
 from airpass.designs.base import CentreSteps, DesignMethod, DesignSearch, OnStep, Start, Step
 from airpass.designs.joint.chain import Chain, Found, Problem, Stopped
@@ -35,6 +35,8 @@ from airpass.scenario import Scenario, Weighting
 # Chains, and kicks in each for problems of up to `USUAL_ENTRIES` table entries. Larger ones have fewer kicks
 # in proportion, because each takes longer, but at least a tenth.
 EFFORTS = {"fast": (1, 5), "default": (2, 50), "thorough": (4, 800)}
+# With subcarriers there is one chain, from as many layouts as there would be chains, and that of the centre.
+WIDEBAND_KICKS = {"fast": 3, "default": 20, "thorough": 200}
 USUAL_ENTRIES = 1_300_000  # K=50, M=10, 40 m at the paper's wavelength
 MOST_POINTS = 2**18  # of a waveguide's grid; at shorter wavelengths the grid is coarser
 POLISH_SHARE = 0.1  # of the time limit, reserved for the polish unless the first design took less
@@ -275,16 +277,17 @@ class AirpassPlus(DesignMethod):
         space = wideband.Space(scenario, grid, 2.0**20 * self.memory_mb, across)
         search = wideband.Search(space, seed, note, began + limit)
         assert centre.layout is not None
-        layouts = {"centre layout": centre.layout}
-        layouts["even layout" if start is None else "given layout"] = (
-            scenario.uniform_layout() if start is None else start.layout
-        )
+        starts: dict[str, tuple[Real, Complex | None]] = {"centre layout": (centre.layout, centre.beam)}
+        if start is None:
+            starts["even layout"] = scenario.uniform_layout(), None
+        else:
+            starts["given layout"] = start.layout, None
         for number in range(1, self.starts or EFFORTS[self.effort][0]):
             drawn = scenario.random_layout(stream(seed, Purpose.GEOMETRY, number))
-            layouts[f"random layout {number}"] = drawn
+            starts[f"random layout {number}"] = drawn, None
         status = "done"
         try:
-            search.run(layouts, EFFORTS[self.effort][1] if self.kicks is None else self.kicks, self.grow)
+            search.run(starts, WIDEBAND_KICKS[self.effort] if self.kicks is None else self.kicks, self.grow)
             if self.polish:
                 search.polish()
         except wideband.Stopped:

@@ -45,7 +45,6 @@ NEAR = 0.9  # weakest score from which a set is refined
 FINE = (1.0, 0.125)  # largest moves of an antenna in a refinement, in grid steps
 FINE_POINTS = 17  # within such a move
 GIVE_UP = 0.7  # weakest score below which a race skips its last power
-STARTS = 8  # of beams for a given layout, within the search
 ENTRY_BYTES = 8  # of a response in the table
 
 
@@ -169,7 +168,7 @@ class Search:
         self.best: Found | None = None
 
     def rng(self, trial: int) -> np.random.Generator:
-        """Random numbers of one kick, or of a start."""
+        """Random numbers of one kick."""
         return stream(self.seed, Purpose.JOINT, trial)
 
     def keep(self, found: Found) -> Found:
@@ -177,27 +176,27 @@ class Search:
         self.best = found if self.best is None else _better(self.best, found)
         return found
 
-    def solved(self, layout: Real, trial: int, start: Complex | None = None) -> Found:
-        """A layout with the best beams for it."""
+    def solved(self, layout: Real, beam: Complex | None) -> Found:
+        """A layout with the best beams for it, as `DesignMethod.run_wideband` finds them."""
         space, problem = self.space, self.space.problem(layout)
-        beams = wideband_beams(
-            problem.effective, space.rule, space.priorities, self.rng(trial), start, STARTS
-        )
+        start = None if beam is None else np.tile(beam, (len(problem.effective), 1))
+        rng = stream(self.seed, Purpose.SELECTION, 0)
+        beams = wideband_beams(problem.effective, space.rule, space.priorities, rng, start)
         return self.keep(space.at(layout, beams))
 
-    def run(self, layouts: dict[str, Real], kicks: int, grow: bool) -> None:
+    def run(self, starts: dict[str, tuple[Real, Complex | None]], kicks: int, grow: bool) -> None:
         """Improve the layouts of all starts, then the best by kicks.
 
         Parameters
         ----------
-        layouts
-            Layouts to start from, by name.
+        starts
+            Layouts to start from, by name, with a beam for one carrier if there is one.
         kicks
             Number of kicks.
         grow
             Whether to add devices one by one.
         """
-        solved = {name: self.solved(layout, place) for place, (name, layout) in enumerate(layouts.items())}
+        solved = {name: self.solved(layout, beam) for name, (layout, beam) in starts.items()}
         current: Found | None = None
         for name, found in solved.items():
             self.note(name, found)
@@ -213,7 +212,7 @@ class Search:
             if self.best.selected.size == self.space.devices.size:
                 break
             before = self.best.value
-            reached = self.annealed(self.kicked(current, len(layouts) + number))
+            reached = self.annealed(self.kicked(current, number))
             if grow:
                 reached = self.raced(reached, current.value)
             if reached.value >= current.value:
