@@ -4,9 +4,9 @@
     python benchmarks/ofdm.py table    # prints the table of docs/ofdm.md
     python benchmarks/ofdm.py figure   # draws docs/images/ofdm.png
 
-K = 20 devices, M = N = 5, 0 dB; seeds start at 5100. Schemes: the search over all subcarriers, the layout of
-the centre frequency with beams for all subcarriers, and arrays of MN antennas, an upright plane and an upright
-line.
+K = 20 devices, M = N = 5, 0 dB; seeds start at 5100. Schemes: the search over all subcarriers, the
+layout of the centre frequency with beams for all subcarriers, and arrays of MN antennas, an upright
+plane and an upright line.
 """
 
 import os
