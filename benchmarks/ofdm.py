@@ -57,14 +57,14 @@ def stored() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def run() -> None:
-    """Append the rows that are missing."""
+def run(rule: str) -> None:
+    """Append the rows of a rule that are missing."""
     known = {(row["rule"], float(row["bandwidth_mhz"]), row["scheme"], int(row["seed"])) for row in stored()}
     with FILE.open("a", newline="") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
         if not known:
             writer.writeheader()
-        for rule, seed, bandwidth, scheme in product(RULES, SEEDS, BANDWIDTHS_MHZ, SCHEMES):
+        for seed, bandwidth, scheme in product(SEEDS, BANDWIDTHS_MHZ, SCHEMES):
             if (rule, bandwidth, scheme, seed) in known:
                 continue
             channel = Channel(subcarriers=SUBCARRIERS, bandwidth_mhz=bandwidth, subcarrier_rule=rule)
@@ -91,17 +91,16 @@ def means(rule: str) -> dict[str, list[tuple[float, float, int]]]:
     }
 
 
-def table() -> None:
-    """Print the means of both rules."""
-    for rule in RULES:
-        print(f"| {rule} |", " | ".join(f"{value:g} MHz" for value in BANDWIDTHS_MHZ), "|")
-        print("|---" * (1 + len(BANDWIDTHS_MHZ)) + "|")
-        for scheme, cells in means(rule).items():
-            print(f"| {scheme} |", " | ".join(f"{mean:.1f} ± {error:.1f}" for mean, error, _ in cells), "|")
+def table(rule: str) -> None:
+    """Print the means of a rule."""
+    print("| |", " | ".join(f"{value:g} MHz" for value in BANDWIDTHS_MHZ), "|")
+    print("|---" * (1 + len(BANDWIDTHS_MHZ)) + "|")
+    for scheme, cells in means(rule).items():
+        print(f"| {scheme} |", " | ".join(f"{mean:.1f} ± {error:.1f}" for mean, error, _ in cells), "|")
 
 
-def figure() -> None:
-    """Draw the means of the rule "worst"."""
+def figure(rule: str) -> None:
+    """Draw the means of a rule."""
     import matplotlib as mpl
 
     from airpass.core.display import LOOKS, Look
@@ -117,7 +116,7 @@ def figure() -> None:
     with mpl.rc_context(RC):
         drawing = new_figure(6.4, 3.6)
         axes = drawing.subplots()
-        for scheme, cells in means("worst").items():
+        for scheme, cells in means(rule).items():
             look = looks[scheme]
             mean, error, _ = np.array(cells).T
             axes.errorbar(
@@ -143,4 +142,6 @@ def figure() -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("job", choices=("run", "table", "figure"))
-    {"run": run, "table": table, "figure": figure}[parser.parse_args().job]()
+    parser.add_argument("--rule", choices=RULES, default="worst")
+    arguments = parser.parse_args()
+    {"run": run, "table": table, "figure": figure}[arguments.job](arguments.rule)
