@@ -23,6 +23,8 @@ from airpass.core.types import Complex, Real
 from airpass.designs.plus import AirpassPlus
 from airpass.designs.wideband import Space
 from airpass.designs.wideband_sweep import scan
+from airpass.learning.aggregation import Aggregate, LinkOptions
+from airpass.learning.subcarriers import over_subcarriers
 from airpass.optim import subcarriers
 from airpass.optim.conjugate_gradient import Limits
 from airpass.optim.objectives import Hill
@@ -466,6 +468,15 @@ class TestSearch:
 
 
 class TestResults:
+    @pytest.mark.parametrize("rule", RULES)
+    def test_a_bare_link(self, rule: str, tmp_path: Path) -> None:
+        link = random_link(np.random.default_rng(0), rule)
+        link.save(tmp_path / "link.json")
+        again = load(tmp_path / "link.json")
+        assert isinstance(again, WidebandLink)
+        assert again.rule == rule
+        assert np.array_equal(again.scores, link.scores)
+
     @pytest.mark.parametrize(("method", "rule"), [("airpass-plus", "mean"), ("mimo-mn-plus", "worst")])
     def test_round_trip(self, method: str, rule: str, tmp_path: Path) -> None:
         options = FAST if method == "airpass-plus" else None
@@ -518,6 +529,72 @@ class TestResults:
         assert_refused(run("design", *keys, *flags), "channel.subcarriers = 4")
 
 
+class TestTraining:
+    SIZES = (1500, 501)
+
+    def aggregate(self, link: WidebandLink, **options: Any) -> tuple[Aggregate, Any]:
+        rng = np.random.default_rng(7)
+        scale = rng.uniform(0.5, 2.0, (link.selected_count, 1))  # updates of devices differ in size
+        updates = (scale * rng.standard_normal((link.selected_count, sum(self.SIZES)))).astype(np.float32)
+        noise, errors = np.random.default_rng(1), np.random.default_rng(2)
+        return over_subcarriers(
+            updates, list(self.SIZES), link, LinkOptions(**options), noise, errors
+        ), updates
+
+    @pytest.mark.parametrize("rule", RULES)
+    def test_error_and_power(self, rule: str) -> None:
+        link = random_link(np.random.default_rng(3), rule)
+        sent, updates = self.aggregate(link)
+        weights = link.weights[link.selected]
+        ideal = weights @ updates / weights.sum()
+        # About a thousand symbols with exponential errors: five standard errors are 16 %.
+        assert abs(sent.measured_mse / sent.predicted_mse - 1) < 0.16
+        # Symbols of unit power: powers scatter by some per cent about those of eq. (19).
+        assert sent.power.max() < 1.1
+        # The update has the error of the symbols, in units of nu_t.
+        assert np.mean((sent.update - ideal) ** 2) == pytest.approx(
+            sent.measured_mse * np.mean(updates**2) / weights.sum() ** 2, rel=0.5
+        )
+
+    @pytest.mark.parametrize("rule", RULES)
+    def test_without_noise_the_mean_is_exact(self, rule: str) -> None:
+        link = replace(random_link(np.random.default_rng(3), rule), mse_threshold=1e-20)
+        sent, updates = self.aggregate(link)
+        weights = link.weights[link.selected]
+        np.testing.assert_allclose(sent.update, weights @ updates / weights.sum(), atol=1e-6)
+
+    def test_equal_updates_have_the_error_of_the_link(self) -> None:
+        for rule in RULES:
+            link = random_link(np.random.default_rng(3), rule)
+            rng = np.random.default_rng(0)
+            same = rng.standard_normal((1, 3000)).astype(np.float32)
+            updates = np.repeat(same, link.selected_count, axis=0)
+            sent = over_subcarriers(updates, [3000], link, LinkOptions(), rng, rng)
+            assert sent.predicted_mse == pytest.approx(float(link.subcarrier_mse.mean()), rel=1e-6)
+
+    @pytest.mark.parametrize("rule", RULES)
+    def test_estimation_errors_keep_the_power(self, rule: str) -> None:
+        link = random_link(np.random.default_rng(3), rule)
+        exact, wrong = self.aggregate(link)[0], self.aggregate(link, channel_error=0.3)[0]
+        assert wrong.predicted_mse > exact.predicted_mse
+        assert wrong.power.max() < 1.1
+
+    def test_a_run(self, tmp_path: Path) -> None:
+        runs = airpass.compare(
+            room(snr_db=8.0),
+            ["mimo-mn-plus"],
+            "mnist-mini",
+            airpass.TrainOptions(rounds=2),
+            workers=1,
+            progress=False,
+        )
+        last = runs[0].history[-1]
+        assert last.measured_mse == pytest.approx(last.predicted_mse, rel=0.1)
+        runs.save(tmp_path / "runs.json")
+        again = load(tmp_path / "runs.json")[0]
+        assert isinstance(again.link, WidebandDesign)
+
+
 def _moving(scenario: Scenario) -> Any:
     motion = airpass.RandomWaypoint(1.0, seed=0)
     return airpass.Moving(motion, 0.1).links(scenario, 2, "mimo-mn")
@@ -530,7 +607,6 @@ REFUSED: dict[str, Callable[[Scenario], Any]] = {
     "certify_layouts": airpass.certify_layouts,
     "moving": _moving,
     "queues": lambda one: airpass.Queues().links(one, 2, "mimo-mn-plus"),
-    "compare": lambda one: airpass.compare(one, ["mimo-mn"], "mnist-mini"),
     "lasting": lambda one: design(one, "airpass-lasting"),
     "robust": lambda one: design(one, options={"tolerance_mm": 1.0}),
     "displacement": lambda one: design(one, options={"displacement_mm": 1.0}),
@@ -540,7 +616,6 @@ REFUSED: dict[str, Callable[[Scenario], Any]] = {
     "life": lambda one: airpass.life(design(one, "mimo-m")),
     "tolerance": lambda one: airpass.tolerance(design(one, "mimo-m"), position_mm=1.0),
     "fresh": lambda one: airpass.fresh_draws(design(one, "distributed-m")),
-    "train": lambda one: airpass.train(design(one, "mimo-m"), "mnist-mini", rounds=1),
 }
 
 

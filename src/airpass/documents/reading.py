@@ -34,6 +34,7 @@ from airpass.scenario import DeviceDraw, Scenario
 from airpass.selection.api import Selection, checked_channels, checked_priorities, checked_weights
 from airpass.selection.base import RecordedSelection
 from airpass.selection.certificate import Certificate
+from airpass.wideband import RULES, WidebandLink
 
 SCORE_ERROR = 1e-6  # largest difference of scores that are recomputed, relative to the largest score
 
@@ -180,9 +181,18 @@ def _book(document: Mapping[str, Any]) -> Book:
 
 
 def _bare_link(document: Mapping[str, Any]) -> Link:
-    found = Link(**_link_fields(document))
+    found = _wideband_link(document) if "subcarrier_rule" in document else Link(**_link_fields(document))
     _check_scores(found, document)
     return found
+
+
+def _wideband_link(document: Mapping[str, Any]) -> WidebandLink:
+    channels = _complex_from(document["channels"])
+    for one in channels:
+        checked_channels(one)
+    alone = {**document, "channels": {part: document["channels"][part][0] for part in ("re", "im")}}
+    rule = checks.one_of("subcarrier_rule", document["subcarrier_rule"], RULES)
+    return WidebandLink(**_link_fields(alone) | {"channels": channels, "rule": rule})
 
 
 def _link_fields(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -111,7 +111,6 @@ def compare(
         A list with a run per scheme. If one is interrupted, it is the last. After one that
         diverges, the others follow.
     """
-    scenario.require_one_carrier("training")
     options = options or TrainOptions()
     for name, given in (("turns", turns), ("moving", moving), ("policy", policy)):
         if all_devices and given is not None:

@@ -33,7 +33,6 @@ from airpass.learning.progress import RoundLine
 from airpass.learning.rounds import OnRound, Rounds, build_model, check_fit, scheme_name
 from airpass.scenario import Scenario
 from airpass.selection.api import Draws, checked_weights
-from airpass.wideband import WidebandLink
 
 
 def prepare(
@@ -244,9 +243,6 @@ def _blocks(link: Link | Book | Sequence[Link] | None) -> Sequence[Link]:
         if len({item.weights.size for item in links}) > 1:
             raise InvalidInput("link: all links of a sequence must have the same number of devices")
     for item in links[:1] if computed else links:
-        if isinstance(item, WidebandLink):
-            count = len(item.channels)
-            raise InvalidInput(f"link: has {count} subcarriers; training requires a single carrier")
         if item.noise_power is None:
             raise InvalidInput("link: the noise power is not known; give mse_threshold")
     return links

@@ -259,7 +259,9 @@ class Scenario:
             What cannot use them, for the message.
         """
         if (count := self.channel.subcarriers) > 1:
-            raise InvalidInput(f"channel.subcarriers = {count}: {what} requires 1; only design supports more")
+            raise InvalidInput(
+                f"channel.subcarriers = {count}: {what} requires 1; only design and train support more"
+            )
 
     @cached_property
     def uplink(self) -> ChannelModel:

@@ -304,7 +304,6 @@ def _design_rows(trial: Trial, scenario: Scenario) -> list[Row]:
 
 
 def _training_rows(trial: Trial, scenario: Scenario) -> list[Row]:
-    scenario.require_one_carrier("training")
     from airpass.learning.options import training_options
     from airpass.learning.training import prepare, train
 
