@@ -345,7 +345,8 @@ class TestBeams:
             beams = (x[:4] + 1j * x[4:8]).reshape(2, 2)
             received = np.abs(np.einsum("sm,smk->sk", np.conj(beams), effective[:, :, chosen])) ** 2
             received /= np.sum(np.abs(beams) ** 2, axis=1)[:, None]
-            return 2.0 / np.sum(1.0 / received, axis=0)
+            result: Real = 2.0 / np.sum(1.0 / received, axis=0)
+            return result
 
         most = 0
         for size in range(1, 5):
@@ -462,8 +463,10 @@ class TestSearch:
         found, centre = design(scenario, method), design(scenario.centre, method)
         assert found.trace[-1].phase == "subcarriers"
         for one, other in ((found.layout, centre.layout), (found.array, centre.array)):
-            assert (one is None) == (other is None)
-            assert one is None or np.array_equal(one, other)
+            if one is None or other is None:
+                assert one is other
+            else:
+                assert np.array_equal(one, other)
         assert found.beam.shape == (4, len(centre.channels))
 
 

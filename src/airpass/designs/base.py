@@ -206,11 +206,14 @@ def checked_search(method: DesignMethod, found: DesignSearch, scenario: Scenario
     if not isinstance(found, DesignSearch):
         raise InvalidInput(f"{method.name}: run returned {type(found).__name__}: must be a DesignSearch")
     shape = np.shape(found.channels)
-    if scenario.channel.subcarriers > 1 and len(shape) == 3:
-        for beam in found.beam:
-            aircomp.checked_beam(beam, shape[1], method.name)
-        return found
-    if len(shape) != 2 or shape[1] != scenario.devices.count:
+    count = scenario.channel.subcarriers
+    if count > 1:
+        if len(shape) != 3 or shape[::2] != (count, scenario.devices.count) or len(found.beam) != count:
+            raise InvalidInput(
+                f"{method.name} returned channels of shape {shape}, beams of shape {np.shape(found.beam)}: "
+                f"must be ({count}, M, {scenario.devices.count}) and ({count}, M)"
+            )
+    elif len(shape) != 2 or shape[1] != scenario.devices.count:
         raise InvalidInput(
             f"{method.name} returned channels of shape {shape}: must be (M, {scenario.devices.count}), "
             "a row per receive chain, a column per device"
@@ -222,5 +225,6 @@ def checked_search(method: DesignMethod, found: DesignSearch, scenario: Scenario
             scenario.checked_layout(found.layout)
         except InvalidInput as error:
             raise InvalidInput(f"{method.name} returned a wrong layout: {error}") from None
-    aircomp.checked_beam(found.beam, shape[0], method.name)
+    for beam in found.beam if count > 1 else (found.beam,):
+        aircomp.checked_beam(beam, shape[-2], method.name)
     return found
