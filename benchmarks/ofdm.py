@@ -133,6 +133,7 @@ def figure(rule: str) -> None:
             )
         axes.set_xticks(place, [f"{value:g}" for value in BANDWIDTHS_MHZ])
         axes.set(xlabel="bandwidth, MHz", ylabel="selected devices of 20", ylim=(0.0, 21.0))
+        axes.set_yticks(range(0, 21, 5))
         axes.grid(axis="y")
         axes.legend(loc="lower left")
         axes.set_title(f"{SUBCARRIERS} subcarriers, 0 dB; mean of {len(SEEDS)} draws ± 2 standard errors")
