@@ -634,7 +634,7 @@ class TestModels:
             ({"rician_waves": 4}, ["channel.rician_waves", "without channel.rician_k_db"]),
             ({"rician_k_db": "strong"}, ["channel.rician_k_db", "'strong'", "number"]),
             ({"rician_k_db": 3.0, "rician_waves": 0}, ["channel.rician_waves", "0", ">= 1"]),
-            ({"subcarriers": 16}, ["channel.subcarriers", "16", "must be 1"]),
+            ({"subcarriers": 16}, ["channel.bandwidth_mhz", "missing", "16"]),
             ({"seed": -1}, ["channel.seed", "-1", ">= 0"]),
         ],
     )

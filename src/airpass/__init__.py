@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from airpass.channel.response_files import load_responses
     from airpass.channel.sampled import SampledResponse
     from airpass.core.errors import InvalidInput
-    from airpass.designs.api import Design, design
+    from airpass.designs.api import Design, WidebandDesign, design
     from airpass.designs.book import Book
     from airpass.designs.bounds import LayoutCertificate, certify_layouts
     from airpass.designs.fresh import FreshDraws, fresh_draws
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from airpass.selection.certificate import Certificate, certify
     from airpass.study.api import reproduce, sweep
     from airpass.study.stored import StoredStudy
+    from airpass.wideband import WidebandLink
 
 __all__ = [
     "ArrayData",
@@ -84,6 +85,8 @@ __all__ = [
     "TrainOptions",
     "TrainingRun",
     "Weighting",
+    "WidebandDesign",
+    "WidebandLink",
     "__version__",
     "certify",
     "certify_layouts",
@@ -112,7 +115,7 @@ _NAMES = {
     "channel.response_files": ("load_responses",),
     "channel.sampled": ("SampledResponse",),
     "core.errors": ("InvalidInput",),
-    "designs.api": ("Design", "design"),
+    "designs.api": ("Design", "WidebandDesign", "design"),
     "designs.bounds": ("LayoutCertificate", "certify_layouts"),
     "designs.fresh": ("FreshDraws", "fresh_draws"),
     "designs.tolerance": ("Tolerance", "tolerance"),
@@ -146,6 +149,7 @@ _NAMES = {
     "scenario.motion": ("Paths", "RandomWaypoint", "StraightLines", "read_paths"),
     "selection.api": ("Draws", "Selection", "select", "select_draws"),
     "selection.certificate": ("Certificate", "certify"),
+    "wideband": ("WidebandLink",),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
 

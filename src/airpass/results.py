@@ -26,6 +26,7 @@ from airpass.documents import (
     training_document,
 )
 from airpass.learning.history import Runs, TrainingRun
+from airpass.wideband import WidebandLink
 
 HISTORY = "history.json"  # in the folder of `airpass train`
 
@@ -155,10 +156,13 @@ def _device_columns(link: Link) -> dict[str, Any]:
     if isinstance(link, Design):
         devices = link.scenario.devices
         columns |= {name: getattr(devices, name) for name in ("x_m", "y_m", "gain", "samples")}
+    columns |= {"weight": link.weights, "score": link.scores, "selected": link.selected}
+    if isinstance(link, WidebandLink):
+        return columns | {
+            "strongest_subcarrier_score": link.subcarrier_scores.max(axis=0),
+            "transmit_power": np.sum(np.abs(link.transmit) ** 2, axis=0),
+        }
     return columns | {
-        "weight": link.weights,
-        "score": link.scores,
-        "selected": link.selected,
         "transmit_re": link.transmit.real,
         "transmit_im": link.transmit.imag,
         "transmit_power": np.abs(link.transmit) ** 2,

@@ -203,7 +203,18 @@ def design(
         for flag, value in {"--start": start_path, "--for-draws": for_draws}.items():
             if value is not None:
                 raise InvalidInput(f"{flag} cannot be combined with --all-devices")
-    start = _start(start_path, chosen)
+    narrow = {
+        "--tolerance-mm": tolerance_mm,
+        "--displacement-mm": displacement_mm,
+        "--life": with_life or None,
+        "--certify": certify or None,
+        "--for-draws": for_draws,
+        "--all-devices": all_devices or None,
+    }
+    for flag, value in narrow.items():
+        if value is not None:
+            scenario.require_one_carrier(flag)
+    start = _start(start_path, chosen, scenario)
     measured, lived, bound, everywhere, fresh = None, None, None, None, None
     with progress("Designing") as report:
 
@@ -264,8 +275,8 @@ def design(
         lived.plot(life_figure)
 
 
-def _start(path: Path | None, method: "DesignMethod") -> dict[str, Any]:
-    """Arguments of `design` from a stored design."""
+def _start(path: Path | None, method: "DesignMethod", scenario: "Scenario") -> dict[str, Any]:
+    """Arguments of `design` from a stored design; without its beam if there are subcarriers."""
     if path is None:
         return {}
     from airpass.designs.api import Design
@@ -275,7 +286,8 @@ def _start(path: Path | None, method: "DesignMethod") -> dict[str, Any]:
     if not isinstance(stored, Design) or stored.layout is None:
         raise InvalidInput(f"--start {path}: must be a stored design with a layout")
     given: dict[str, Any] = {"start_layout": stored.layout}
-    return given | {"start_beam": stored.beam} if method.uses_start_beam else given
+    one_carrier = max(scenario.channel.subcarriers, stored.scenario.channel.subcarriers) == 1
+    return given | {"start_beam": stored.beam} if method.uses_start_beam and one_carrier else given
 
 
 def _errors(

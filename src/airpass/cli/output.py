@@ -140,6 +140,12 @@ def print_design(
         f"each, K={design.scenario.devices.count} devices, {radio.summary}",
         soft_wrap=True,
     )
+    if (count := design.scenario.channel.subcarriers) > 1:
+        screen.print(
+            f"{count} subcarriers in {design.scenario.bandwidth_mhz:g} MHz; the "
+            f"{design.scenario.channel.subcarrier_rule} error over the subcarriers must meet the limit",
+            soft_wrap=True,
+        )
     if (given := radio.link_budget) is not None:
         median, gain_db = design.median_snr_db, 20.0 * log10(radio.path_gain)
         screen.print(
@@ -387,6 +393,8 @@ def _print_devices(screen: Any, selection: "Link", columns: list[tuple[str, Any]
     for name in ["device", *(name for name, _ in columns), "weight φ", "score z", "|b|²", "selected"]:
         table.add_column(name, justify="right")
     power = abs(selection.transmit) ** 2
+    if power.ndim > 1:  # of all subcarriers together
+        power = power.sum(axis=0)
     count = selection.scores.size
     rows = list(range(count))
     if count > MOST_ROWS and not every:

@@ -1,7 +1,8 @@
 """`design`: choose devices, beam and antenna layout for a scenario."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from airpass.kernels.clock import Stopwatch
 from airpass.scenario import Scenario
 from airpass.selection import METHODS as SELECTION_METHODS
 from airpass.selection.base import SelectionMethod
+from airpass.wideband import WidebandLink
 
 DEFAULT_METHOD = "airpass-plus"
 
@@ -128,6 +130,57 @@ class Design(Link):
         return gain
 
 
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class WidebandDesign(WidebandLink, Design):
+    """A design with subcarriers: `channels` has the shape (S, M, K) and `beam` the shape (S, M)."""
+
+    def __repr__(self) -> str:
+        count = len(self.channels)
+        return f"WidebandDesign({self.method.name}: {self._outcome()}, {count} subcarriers, {self.rule} rule)"
+
+    def receive_gain(self, x_m: Real, y_m: Real, z_m: Real | float = 0.0) -> Real:
+        """|m_s^H g_s(x, y, z)|^2 of devices of unit gain at given points, averaged over the subcarriers.
+
+        Parameters
+        ----------
+        x_m, y_m, z_m
+            As for `Design.receive_gain`.
+
+        Returns
+        -------
+        Real
+            Receive gain, shape (points,).
+        """
+        gain: Real = np.mean([one.receive_gain(x_m, y_m, z_m) for one in self._alone()], axis=0)
+        return gain
+
+    def mean_gain(self, x_m: Real, y_m: Real, z_m: Real | float = 0.0) -> Real:
+        """Mean of `Design.mean_gain` over the subcarriers.
+
+        Parameters
+        ----------
+        x_m, y_m, z_m
+            As for `Design.receive_gain`.
+
+        Returns
+        -------
+        Real
+            Mean receive gain, shape (points,).
+        """
+        gain: Real = np.mean([one.mean_gain(x_m, y_m, z_m) for one in self._alone()], axis=0)
+        return gain
+
+    def _alone(self) -> list[Design]:
+        """The design on every subcarrier alone."""
+        kept = {item.name: getattr(self, item.name) for item in fields(Design)}
+        return [
+            Design(**kept | {"scenario": scenario, "channels": channels, "beam": beam})
+            for scenario, channels, beam in zip(
+                self.scenario.subcarriers, self.channels, self.beam, strict=True
+            )
+        ]
+
+
 def design_method(
     method: str | DesignMethod | type[DesignMethod] | Callable[..., Any] | None = None,
     selection: str | SelectionMethod | type[SelectionMethod] | Callable[..., Any] | None = None,
@@ -217,7 +270,8 @@ def design(
     Returns
     -------
     Design
-        Layout, beam, scores, selected devices and their transmit scaling.
+        Layout, beam, scores, selected devices and their transmit scaling; a `WidebandDesign` if the scenario
+        has subcarriers.
     """
     chosen = design_method(method, selection, geometry, options)
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
@@ -225,12 +279,15 @@ def design(
     priorities = scenario.priorities
     if not chosen.uses_priorities and (priorities != priorities[0]).any():
         raise InvalidInput(f"devices.priority: {chosen.name} cannot use priorities; airpass-plus can")
+    is_wideband = scenario.channel.subcarriers > 1
+    run = chosen.run_wideband if is_wideband else chosen.run
     with one_blas_thread():
         watch = Stopwatch()
         found = checked_search(
-            chosen, chosen.run(scenario, seed, on_step or discard_step, report or discard, start), scenario
+            chosen, run(scenario, seed, on_step or discard_step, report or discard, start), scenario
         )
-    return Design(
+    kind = partial(WidebandDesign, rule=scenario.channel.subcarrier_rule) if is_wideband else Design
+    return kind(
         channels=found.channels,
         weights=scenario.weights,
         beam=found.beam,

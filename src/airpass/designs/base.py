@@ -2,16 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
 
-from airpass import aircomp
+from airpass import aircomp, wideband
 from airpass.core.errors import InvalidInput
+from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Method, RecordedMethod, Report
 from airpass.core.types import Complex, Real
+from airpass.kernels.clock import now
+from airpass.optim.ranking import rank
 from airpass.scenario import Scenario
+from airpass.selection.base import scaled_priorities
+from airpass.selection.wideband import wideband_beams
 
 
 @dataclass(frozen=True)
@@ -43,7 +48,10 @@ class Start:
 
 @dataclass(frozen=True, eq=False)
 class DesignSearch:
-    """Result of a search: a beam, and its layout or co-located array."""
+    """Result of a search: a beam, and its layout or co-located array.
+
+    With S subcarriers, the beams have the shape (S, M) and the channels the shape (S, M, K).
+    """
 
     beam: Complex
     channels: Complex  # of that layout or array, shape (M, K)
@@ -93,6 +101,79 @@ class DesignMethod(Method, ABC):
             Beam, channels, and layout or array.
         """
 
+    def run_wideband(
+        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Start | None
+    ) -> DesignSearch:
+        """Design the receiver of a scenario with subcarriers.
+
+        Antennas are those that `run` finds for the centre frequency alone; then beams are found for all
+        subcarriers. Methods that move antennas for all subcarriers override this.
+
+        Parameters
+        ----------
+        scenario, seed, on_step, report, start
+            As for `run`.
+
+        Returns
+        -------
+        DesignSearch
+            Beams, shape (S, M), channels, shape (S, M, K), and layout or array.
+        """
+        began = now()
+        named = CentreSteps(on_step)
+        centre = scenario.centre
+        found = checked_search(self, self.run(centre, seed, named, report, start), centre)
+        report("beams of all subcarriers")
+        channels = subcarrier_channels(scenario, found.layout, found.array)
+        effective = wideband.effective_channels(channels, scenario.weights, scenario.budget)
+        rule = scenario.channel.subcarrier_rule
+        beams = wideband_beams(
+            effective,
+            rule,
+            scaled_priorities(scenario.priorities),
+            stream(seed, Purpose.SELECTION, 0),
+            np.tile(found.beam, (len(channels), 1)),
+        )
+        scores = wideband.combined_scores(wideband.subcarrier_scores(beams, effective), rule)
+        step = Step(len(named.steps), *rank(scores), now() - began, True, "subcarriers")
+        on_step(step)
+        return replace(found, beam=beams, channels=channels, trace=(*named.steps, step))
+
+
+class CentreSteps:
+    """Passes the steps of a search for the centre frequency on, and keeps them; none of them is the best."""
+
+    def __init__(self, on_step: OnStep) -> None:
+        self.on_step = on_step
+        self.steps: list[Step] = []
+
+    def __call__(self, step: Step) -> None:
+        """Keep a step under a name that tells it from those of all subcarriers."""
+        self.steps.append(replace(step, phase=f"centre: {step.phase}", best=False))
+        self.on_step(self.steps[-1])
+
+
+def subcarrier_channels(scenario: Scenario, layout: Real | None, array: Real | None) -> Complex:
+    """Channels of antennas on all subcarriers.
+
+    Parameters
+    ----------
+    scenario
+        The scenario.
+    layout, array
+        Antennas on waveguides, shape (M, N), or of an array, shape (antennas, 3); metres. One of them is
+        None.
+
+    Returns
+    -------
+    Complex
+        Channels, shape (S, M, K).
+    """
+    if layout is not None:
+        return np.stack([one.uplink.channels(layout) for one in scenario.subcarriers])
+    assert array is not None
+    return np.stack([one.array_at(array).channels() for one in scenario.subcarriers])
+
 
 @dataclass(frozen=True)
 class RecordedDesign(RecordedMethod, DesignMethod):
@@ -125,7 +206,14 @@ def checked_search(method: DesignMethod, found: DesignSearch, scenario: Scenario
     if not isinstance(found, DesignSearch):
         raise InvalidInput(f"{method.name}: run returned {type(found).__name__}: must be a DesignSearch")
     shape = np.shape(found.channels)
-    if len(shape) != 2 or shape[1] != scenario.devices.count:
+    count = scenario.channel.subcarriers
+    if count > 1:
+        if len(shape) != 3 or shape[::2] != (count, scenario.devices.count) or len(found.beam) != count:
+            raise InvalidInput(
+                f"{method.name} returned channels of shape {shape}, beams of shape {np.shape(found.beam)}: "
+                f"must be ({count}, M, {scenario.devices.count}) and ({count}, M)"
+            )
+    elif len(shape) != 2 or shape[1] != scenario.devices.count:
         raise InvalidInput(
             f"{method.name} returned channels of shape {shape}: must be (M, {scenario.devices.count}), "
             "a row per receive chain, a column per device"
@@ -137,5 +225,6 @@ def checked_search(method: DesignMethod, found: DesignSearch, scenario: Scenario
             scenario.checked_layout(found.layout)
         except InvalidInput as error:
             raise InvalidInput(f"{method.name} returned a wrong layout: {error}") from None
-    aircomp.checked_beam(found.beam, shape[0], method.name)
+    for beam in found.beam if count > 1 else (found.beam,):
+        aircomp.checked_beam(beam, shape[-2], method.name)
     return found

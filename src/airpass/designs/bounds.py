@@ -121,6 +121,7 @@ def certify_layouts(scenario: Scenario, *, report: Report | None = None) -> Layo
     LayoutCertificate
         The bound, and upper bounds on the score of every device.
     """
+    scenario.require_one_carrier("certify")
     report = report or discard
     if not scenario.uplink.passive:
         active = next(one for one in scenario.channel.factors if not one.passive)
@@ -196,6 +197,7 @@ def certify_design(
         Bound for every beam and every layout of its scenario. None for a co-located array, and if the
         method or the channel model has channels that may exceed those of eq. (64).
     """
+    design.scenario.require_one_carrier("certify")
     report = report or discard
     report("bound for this layout")
     with one_blas_thread():

@@ -350,6 +350,13 @@ class AirpassLasting(DesignMethod):
             work={"layouts": search.tried},
         )
 
+    def run_wideband(
+        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Start | None
+    ) -> DesignSearch:
+        """Refuse subcarriers: draws of the devices are counted on one carrier."""
+        scenario.require_one_carrier(self.name)
+        return self.run(scenario, seed, on_step, report, start)
+
     def _solved(self, scenario: Scenario, layout: Real, seed: int, report: Report) -> tuple[Complex, Real]:
         """Beam and scores of the scenario's own devices."""
         effective = _effective(scenario, layout)

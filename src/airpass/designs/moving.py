@@ -136,6 +136,7 @@ class Moving:
         RoundLinks
             A sequence of links, each computed when it is first used.
         """
+        scenario.require_one_carrier("training in motion")
         chosen = design_method(method)
         seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
         checks.whole("rounds", rounds, 1)

@@ -19,10 +19,12 @@ import numpy as np
 
 from airpass.aircomp import named_score
 from airpass.core import checks
+from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report, threads_field
 from airpass.core.threads import processors
-from airpass.core.types import Flag, Real
-from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Start, Step
+from airpass.core.types import Complex, Flag, Real
+from airpass.designs import wideband
+from airpass.designs.base import CentreSteps, DesignMethod, DesignSearch, OnStep, Start, Step
 from airpass.designs.joint.chain import Chain, Found, Problem, Stopped
 from airpass.designs.joint.space import space_of
 from airpass.designs.margins import exact_margins, margins
@@ -33,9 +35,12 @@ from airpass.scenario import Scenario, Weighting
 # Chains, and kicks in each for problems of up to `USUAL_ENTRIES` table entries. Larger ones have fewer kicks
 # in proportion, because each takes longer, but at least a tenth.
 EFFORTS = {"fast": (1, 5), "default": (2, 50), "thorough": (4, 800)}
+# With subcarriers there is one chain, from as many layouts as there would be chains, and that of the centre.
+WIDEBAND_KICKS = {"fast": 3, "default": 20, "thorough": 200}
 USUAL_ENTRIES = 1_300_000  # K=50, M=10, 40 m at the paper's wavelength
 MOST_POINTS = 2**18  # of a waveguide's grid; at shorter wavelengths the grid is coarser
 POLISH_SHARE = 0.1  # of the time limit, reserved for the polish unless the first design took less
+CENTRE_SHARE = 0.25  # of the time limit, for the layout of the centre frequency if there are subcarriers
 TICK_S = 0.01  # between looks at the clock
 
 
@@ -237,6 +242,62 @@ class AirpassPlus(DesignMethod):
             trace=trace,
             status="time limit" if search.out_of_time else "done",
             work={name: sum(chain.work[name] for chain in chains) for name in chosen.work},
+        )
+
+    def run_wideband(
+        self, scenario: Scenario, seed: int, on_step: OnStep, report: Report, start: Start | None
+    ) -> DesignSearch:
+        """Search with the scores of all subcarriers, from the layout of the centre frequency and others."""
+        for name in ("tolerance_mm", "displacement_mm"):
+            if getattr(self, name) > 0.0:
+                scenario.require_one_carrier(f"option {name}")
+        if start is not None and start.beam is not None:
+            scenario.require_one_carrier("start_beam")
+        began = now()
+        named = CentreSteps(on_step)
+        limit = np.inf if self.time_limit_s is None else self.time_limit_s
+        first = replace(self, time_limit_s=None if self.time_limit_s is None else CENTRE_SHARE * limit)
+        centre = first.run(scenario.centre, seed, named, report, start)
+        steps = named.steps
+
+        def note(phase: str, found: wideband.Found) -> None:
+            best = best_rank[0] < found.rank
+            best_rank[0] = max(best_rank[0], found.rank)
+            step = Step(len(steps), *rank(found.scores), now() - began, best, phase)
+            steps.append(step)
+            on_step(step)
+            score = named_score(step.selected_count, step.weakest_score)
+            report(f"{phase}: {step.selected_count} selected, {score}")
+
+        best_rank = [(-1.0, 0.0)]
+        longest = float(scenario.receiver.lengths.max())
+        grid = max(self.grid_wavelengths * scenario.radio.wavelength_m, longest / (MOST_POINTS - 1))
+        # Antennas that pass each other would exchange their shares of power.
+        across = self.across and scenario.split_delta is None
+        space = wideband.Space(scenario, grid, 2.0**20 * self.memory_mb, across)
+        search = wideband.Search(space, seed, note, began + limit)
+        assert centre.layout is not None
+        starts: dict[str, tuple[Real, Complex | None]] = {"centre layout": (centre.layout, centre.beam)}
+        if start is None:
+            starts["even layout"] = scenario.uniform_layout(), None
+        else:
+            starts["given layout"] = start.layout, None
+        for number in range(1, self.starts or EFFORTS[self.effort][0]):
+            drawn = scenario.random_layout(stream(seed, Purpose.GEOMETRY, number))
+            starts[f"random layout {number}"] = drawn, None
+        status = "done"
+        try:
+            search.run(starts, WIDEBAND_KICKS[self.effort] if self.kicks is None else self.kicks, self.grow)
+            if self.polish:
+                search.polish()
+        except wideband.Stopped:
+            status = "time limit"
+        best = search.best
+        assert best is not None
+        if not self.polish or status != "done":
+            note("end" if status == "done" else status, best)
+        return DesignSearch(
+            best.beams, space.channels(best.layout), best.layout, None, tuple(steps), status, search.work
         )
 
     def _kicks(self, problem: Problem) -> int:

@@ -297,6 +297,7 @@ class Queues:
         RoundLinks
             A sequence of links, each computed when it is first used.
         """
+        scenario.require_one_carrier("a policy")
         chosen = design_method(method)
         if not (chosen.uses_priorities and _uses_priorities(getattr(chosen, "selection", None))):
             raise InvalidInput(

@@ -5,6 +5,7 @@ import math
 from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +19,7 @@ from airpass.core.registry import Method, RecordedMethod, Registry, options_dict
 from airpass.core.types import Complex, Real, Single
 from airpass.core.version import __version__
 from airpass.designs.alternating import Alternation
-from airpass.designs.api import Design
+from airpass.designs.api import Design, WidebandDesign
 from airpass.designs.base import RecordedDesign, Step
 from airpass.designs.book import Book
 from airpass.designs.bounds import LayoutCertificate
@@ -33,6 +34,7 @@ from airpass.scenario import DeviceDraw, Scenario
 from airpass.selection.api import Selection, checked_channels, checked_priorities, checked_weights
 from airpass.selection.base import RecordedSelection
 from airpass.selection.certificate import Certificate
+from airpass.wideband import RULES, WidebandLink
 
 SCORE_ERROR = 1e-6  # largest difference of scores that are recomputed, relative to the largest score
 
@@ -114,10 +116,12 @@ def _design(document: Mapping[str, Any]) -> Design:
     channels = channels_of(scenario, layout, array) if stored is None else _complex_from(stored)
     if channels is None:
         raise InvalidInput("layout_m, array_m and channels are all missing; the file is damaged")
-    found = Design(
+    is_wideband = scenario.channel.subcarriers > 1
+    kind = partial(WidebandDesign, rule=scenario.channel.subcarrier_rule) if is_wideband else Design
+    found = kind(
         channels=channels,
         # Those of the scenario, or in a book a share of them.
-        weights=checked_weights(document["weights"], channels.shape[1]),
+        weights=checked_weights(document["weights"], channels.shape[-1]),
         beam=_complex_from(document["beam"]),
         budget=scenario.budget,
         power=scenario.radio.power,
@@ -177,9 +181,18 @@ def _book(document: Mapping[str, Any]) -> Book:
 
 
 def _bare_link(document: Mapping[str, Any]) -> Link:
-    found = Link(**_link_fields(document))
+    found = _wideband_link(document) if "subcarrier_rule" in document else Link(**_link_fields(document))
     _check_scores(found, document)
     return found
+
+
+def _wideband_link(document: Mapping[str, Any]) -> WidebandLink:
+    channels = _complex_from(document["channels"])
+    for one in channels:
+        checked_channels(one)
+    alone = {**document, "channels": {part: document["channels"][part][0] for part in ("re", "im")}}
+    rule = checks.one_of("subcarrier_rule", document["subcarrier_rule"], RULES)
+    return WidebandLink(**_link_fields(alone) | {"channels": channels, "rule": rule})
 
 
 def _link_fields(document: Mapping[str, Any]) -> dict[str, Any]:

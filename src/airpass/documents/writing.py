@@ -13,7 +13,7 @@ from airpass.aircomp import Link
 from airpass.core.registry import Method, options_dict, parts
 from airpass.core.types import Complex, Single
 from airpass.core.version import __version__
-from airpass.designs.api import Design
+from airpass.designs.api import Design, WidebandDesign
 from airpass.designs.book import Book
 from airpass.designs.bounds import LayoutCertificate
 from airpass.designs.fresh import Counts, FreshDraws
@@ -27,6 +27,7 @@ from airpass.scenario.channel import is_registered
 from airpass.scenario.radio import LIGHT_M_S
 from airpass.selection.api import Selection
 from airpass.selection.certificate import Certificate, SetCheck
+from airpass.wideband import WidebandLink
 
 
 def link_document(link: Link) -> dict[str, Any]:
@@ -111,6 +112,11 @@ def design_document(design: Design) -> dict[str, Any]:
         "layout_m": None if design.layout is None else design.layout.tolist(),
         "array_m": None if design.array is None else design.array.tolist(),
         **_link(design),
+        **(
+            {"frequencies_ghz": (1e-9 * design.scenario.frequencies_hz).tolist()}
+            if isinstance(design, WidebandDesign)
+            else {}
+        ),
         "link_budget": {**_radio(design.scenario), "median_received_snr_db": design.median_snr_db},
         "trace": [
             {
@@ -332,6 +338,17 @@ def _link(link: Link) -> dict[str, Any]:
         "sdr_db": link.sdr_db,
         "denoising_factor": link.denoising_factor,
         "transmit": _complex(link.transmit),
+        **(_subcarriers(link) if isinstance(link, WidebandLink) else {}),
+    }
+
+
+def _subcarriers(link: WidebandLink) -> dict[str, Any]:
+    """What a link with subcarriers has besides."""
+    return {
+        "denoising_factor": link.denoising_factor.tolist(),
+        "subcarrier_rule": link.rule,
+        "subcarrier_scores": link.subcarrier_scores.tolist(),
+        "subcarrier_mse": link.subcarrier_mse.tolist(),
     }
 
 

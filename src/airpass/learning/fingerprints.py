@@ -11,6 +11,7 @@ from airpass.core.types import Single
 from airpass.designs.round_links import RoundLinks
 from airpass.learning import models
 from airpass.selection.api import Draws
+from airpass.wideband import WidebandLink
 
 
 def digest(data: Mapping[str, Any]) -> str:
@@ -49,5 +50,6 @@ def link_digest(link: Link) -> str:
             "weights": link.weights.tolist(),
             "powers": [link.power, link.noise_power],
             "options": {} if method is None else result_options(method),
+            **({"rule": link.rule} if isinstance(link, WidebandLink) else {}),
         }
     )

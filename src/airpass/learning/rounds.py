@@ -39,7 +39,9 @@ from airpass.learning.losses import Objective
 from airpass.learning.optimisers import Server
 from airpass.learning.options import TrainOptions
 from airpass.learning.pool import Pool
+from airpass.learning.subcarriers import over_subcarriers
 from airpass.scenario import Scenario
+from airpass.wideband import WidebandLink
 
 OnRound = Callable[[int, Mapping[str, float]], None]
 
@@ -268,14 +270,14 @@ class Rounds:
             if link is None:
                 change, predicted, measured, largest = weighted_mean(updates, weights), 0.0, 0.0, nan
             else:
-                sent = over_the_air(
-                    updates,
-                    self.flat.sizes,
-                    link,
-                    self.options.link,
+                streams = (
                     stream(self.seed, Purpose.NOISE, self.round),
                     stream(self.seed, Purpose.CHANNEL_ERROR, self.round),
                 )
+                if isinstance(link, WidebandLink):
+                    sent = over_subcarriers(updates, self.flat.sizes, link, self.options.link, *streams)
+                else:
+                    sent = over_the_air(updates, self.flat.sizes, link, self.options.link, *streams)
                 change, predicted, measured = sent.update, sent.predicted_mse, sent.measured_mse
                 largest = float(sent.power.max())
             state, server = self.server.step(self.state, change)

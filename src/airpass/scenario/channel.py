@@ -15,6 +15,7 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import options_dict, with_options
 from airpass.scenario.candidates import checked_candidates
+from airpass.wideband import RULES, WORST
 
 EQUAL, PROPORTIONAL = SPLITS = ("equal", "proportional")
 # Keys that turn a part of the channel on, and the options of that part.
@@ -22,7 +23,10 @@ PARTS = {
     "power_split": ("power_split_delta",),
     "blockage_per_m": ("blockage_stretch_m", "blockage_residual"),
     "rician_k_db": ("rician_waves",),
+    "subcarriers": ("bandwidth_mhz", "subcarrier_rule"),
 }
+# How messages name the value that turns a part on, if it is not just its key.
+TURNS_ON = {"power_split": f"power_split = {PROPORTIONAL!r}", "subcarriers": "subcarriers > 1"}
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,9 @@ class Channel:
     blockage_residual: float = Blockage.residual  # amplitude of a blocked link over that of a free one
     rician_k_db: float | None = None  # K, power of the line of sight over that of the scatter, dB
     rician_waves: int = Rician.waves  # scattered waves per device and waveguide
-    subcarriers: int = 1  # the channels here are narrow-band
+    subcarriers: int = 1  # S; the paper has a single carrier
+    bandwidth_mhz: float | None = None  # B, of all subcarriers together, unless the link budget has one
+    subcarrier_rule: str = WORST  # whether the worst or the mean error over the subcarriers must meet eps
     # Where antennas can be: a step from x = 0 on, a list for all waveguides, or a list of lists, one
     # for each; anywhere if not given.
     candidates_m: float | tuple[float, ...] | tuple[tuple[float, ...], ...] | None = None
@@ -55,10 +61,11 @@ class Channel:
             candidates_m=checked_candidates(self.candidates_m),
             models=_resolved(self.models),
         )
-        if checks.whole("channel.subcarriers", self.subcarriers, 1) > 1:
-            raise InvalidInput(
-                f"channel.subcarriers = {self.subcarriers}: must be 1; scenarios have a single carrier"
-            )
+        checks.whole("channel.subcarriers", self.subcarriers, 1)
+        checks.one_of("channel.subcarrier_rule", self.subcarrier_rule, RULES)
+        if self.bandwidth_mhz is not None:
+            bandwidth = checks.at_least("channel.bandwidth_mhz", self.bandwidth_mhz, 0.0)
+            checks.keep(self, bandwidth_mhz=bandwidth)
         if self.seed is not None:
             checks.whole("channel.seed", self.seed, 0)
         self._check_parts()
@@ -69,7 +76,7 @@ class Channel:
             for name in options:
                 value = getattr(self, name)
                 if value != _default(name) and getattr(self, key) == _default(key):
-                    other = f"power_split = {PROPORTIONAL!r}" if key == "power_split" else key
+                    other = TURNS_ON.get(key, key)
                     raise InvalidInput(f"channel.{name} = {value!r}: has no effect without channel.{other}")
         delta = self.power_split_delta
         if delta is not None and checks.positive("channel.power_split_delta", delta) > 1.0:

@@ -27,9 +27,10 @@ from airpass.scenario.candidates import Candidates, candidates_on
 from airpass.scenario.channel import Channel, channel_from
 from airpass.scenario.devices import COLUMNS, LISTS, PRIORITY, DeviceDraw, Devices
 from airpass.scenario.presets import with_preset
-from airpass.scenario.radio import Radio
+from airpass.scenario.radio import LIGHT_M_S, Radio
 from airpass.scenario.receiver import ROUNDING, Receiver
 from airpass.scenario.weights import Weighting
+from airpass.wideband import WORST
 
 CLOSEST_M = 1e-6  # smallest distance of a device to a waveguide
 
@@ -75,6 +76,26 @@ class Scenario:
                 "so that receiver.feed must be left or right"
             )
         candidates_on(self.receiver, self.channel.candidates_m)
+        self._check_band()
+
+    def _check_band(self) -> None:
+        """Check that the bandwidth of the subcarriers is given once, and below the carrier."""
+        channel, budget = self.channel, self.radio.link_budget
+        if channel.subcarriers == 1:
+            return
+        by_radio = None if budget is None else budget.bandwidth_mhz
+        if by_radio is not None and channel.bandwidth_mhz is not None:
+            raise InvalidInput("channel.bandwidth_mhz cannot be combined with radio.bandwidth_mhz: remove it")
+        if by_radio is None and channel.bandwidth_mhz is None:
+            raise InvalidInput(
+                f"channel.bandwidth_mhz is missing: channel.subcarriers = {channel.subcarriers} requires it, "
+                "or radio.bandwidth_mhz"
+            )
+        carrier_mhz = 1e-6 * LIGHT_M_S / self.radio.wavelength_m
+        if not self.bandwidth_mhz < carrier_mhz:
+            raise InvalidInput(
+                f"bandwidth_mhz = {self.bandwidth_mhz:g}: must be below the carrier, {carrier_mhz:g} MHz"
+            )
 
     @classmethod
     def paper(
@@ -182,9 +203,73 @@ class Scenario:
         """Where antennas can be; None if anywhere."""
         return candidates_on(self.receiver, self.channel.candidates_m)
 
+    @property
+    def bandwidth_mhz(self) -> float:
+        """B, of the link budget or of the channel; zero if there is none."""
+        budget = self.radio.link_budget
+        if budget is not None and budget.bandwidth_mhz is not None:
+            return budget.bandwidth_mhz
+        return self.channel.bandwidth_mhz or 0.0
+
+    @property
+    def frequencies_hz(self) -> Real:
+        """f_s = f_c + (s - (S - 1)/2) B/S of the subcarriers, shape (S,); f_c alone for one carrier."""
+        carrier = LIGHT_M_S / self.radio.wavelength_m
+        return carrier * (1.0 + self._detuning)
+
+    @property
+    def _detuning(self) -> Real:
+        """(f_s - f_c)/f_c, shape (S,)."""
+        count = self.channel.subcarriers
+        spacing = 1e6 * self.bandwidth_mhz / count * (self.radio.wavelength_m / LIGHT_M_S)
+        shifts: Real = np.arange(count, dtype=np.float64) - (count - 1) / 2.0
+        return shifts * np.float64(spacing)
+
+    @cached_property
+    def subcarriers(self) -> tuple["Scenario", ...]:
+        """The scenario on every subcarrier alone: one carrier of wavelength c/f_s, all else the same.
+
+        The path gain xi stays that of the centre, and so does what is drawn at random: the same links are
+        blocked on all subcarriers, and the same waves are scattered. P0/sigma^2 is the SNR of a subcarrier,
+        as both powers are divided by S.
+        """
+        if self.channel.subcarriers == 1:
+            return (self,)
+        return tuple(self._tuned(self.radio.wavelength_m / (1.0 + shift)) for shift in self._detuning)
+
+    @cached_property
+    def centre(self) -> "Scenario":
+        """The scenario with the carrier f_c alone; the same object if it has only that."""
+        return self if self.channel.subcarriers == 1 else self._tuned(self.radio.wavelength_m)
+
+    def _tuned(self, wavelength_m: float) -> "Scenario":
+        """The scenario with one carrier of this wavelength."""
+        channel = replace(self.channel, subcarriers=1, bandwidth_mhz=None, subcarrier_rule=WORST)
+        radio = self.radio
+        if wavelength_m != radio.wavelength_m:
+            radio = replace(radio, wavelength_m=wavelength_m, link_budget=None)
+        return replace(self, radio=radio, channel=channel)
+
+    def require_one_carrier(self, what: str) -> None:
+        """Refuse subcarriers.
+
+        Parameters
+        ----------
+        what
+            What cannot use them, for the message.
+        """
+        if (count := self.channel.subcarriers) > 1:
+            raise InvalidInput(
+                f"channel.subcarriers = {count}: {what} requires 1; only design and train support more"
+            )
+
     @cached_property
     def uplink(self) -> ChannelModel:
-        """The pinching-antenna channel as a function of the antenna positions."""
+        """The pinching-antenna channel as a function of the antenna positions.
+
+        With subcarriers there is one for each: `subcarriers[s].uplink`.
+        """
+        self.require_one_carrier("a single channel")
         closed_form = PassUplink(
             device_x=self.devices.x_m,
             device_y=self.devices.y_m,
@@ -252,6 +337,7 @@ class Scenario:
         ColocatedArray
             The array with the channels to the scenario's devices.
         """
+        self.require_one_carrier("a single channel")
         for one in self.channel.factors[:1]:
             raise InvalidInput(
                 f"{one.label}: holds for antennas on waveguides; leave it out for arrays without waveguides"
