@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.patches import Circle
 
 from airpass import Channel, Design, InvalidInput, Scenario, design, load, tolerance
 from airpass.channel.blockage import Cylinders
@@ -17,6 +18,7 @@ from airpass.channel.factor import ChannelFactor
 from airpass.channel.factored import FactoredUplink
 from airpass.channel.pattern import Pattern
 from airpass.core.types import Complex, Real
+from airpass.figures.room import draw_design
 
 # Waveguides at y = 0, 2, ..., 8 m and 4 m above the floor; a device above them.
 PLAIN = Scenario.paper(devices=9, waveguides=5, antennas=4, snr_db=12.0, seed=3)
@@ -306,3 +308,23 @@ class TestDesigns:
         errors = tolerance(found, displacement_mm=0.01, draws=5)
         assert errors.nominal > 0
         assert errors.outcomes["as designed"].mean == errors.nominal
+
+
+class TestPictures:
+    def test_cylinders_and_places_are_drawn(self) -> None:
+        channel = Channel(candidates_m=4.0, models=(Cylinders((5.0, 22.0), (3.0, 4.0), (0.8, 0.3)),))
+        axes = draw_design(design(modelled(channel), "distributed-m")).axes[0]
+        circles = [patch for patch in axes.patches if isinstance(patch, Circle)]
+        assert [(*circle.center, circle.radius) for circle in circles] == [(5.0, 3.0, 0.8), (22.0, 4.0, 0.3)]
+        marked = [line for line in axes.lines if np.size(line.get_xdata()) == 11]
+        assert len(marked) == 5
+        np.testing.assert_allclose(marked[0].get_xdata(), np.arange(0.0, 41.0, 4.0))
+        legend = axes.get_legend()
+        assert legend is not None
+        assert {"obstacle", "place"} <= {text.get_text() for text in legend.get_texts()}
+
+    def test_shadows_without_gain_do_not_set_the_scale(self) -> None:
+        scenario = modelled(Channel(models=(Cylinders((20.0,), (4.0,), 0.5),)))
+        image = draw_design(design(scenario, "distributed-m")).axes[0].images[0]
+        lowest, highest = image.get_clim()
+        assert highest - lowest <= 60.0  # twice the range of the shading

@@ -195,11 +195,22 @@ class Cylinders(ChannelFactor):
     def factor(self, room: Room, places: Real) -> Real:
         """1 for free links, `residual` for blocked ones; shape (M, P, K)."""
         blocked = np.zeros((*places.shape, room.device_x.size), dtype=bool)
-        count = len(self.x_m)
-        radii, heights = (np.broadcast_to(value, (count,)) for value in (self.radius_m, self.height_m))
-        for x, y, radius, height in zip(self.x_m, self.y_m, radii, heights, strict=True):
-            blocked |= self._crosses(room, places, x, y, float(radius), float(height))
+        for x, y, radius, height in zip(self.x_m, self.y_m, self.radii, self.heights, strict=True):
+            blocked |= self._crosses(room, places, x, y, radius, height)
         return np.where(blocked, self.residual, 1.0)
+
+    @property
+    def radii(self) -> tuple[float, ...]:
+        """Radius of every cylinder in metres."""
+        return self._each(self.radius_m)
+
+    @property
+    def heights(self) -> tuple[float, ...]:
+        """Height of every cylinder in metres."""
+        return self._each(self.height_m)
+
+    def _each(self, value: float | tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(value) if isinstance(value, tuple | list) else (value,) * len(self.x_m)
 
     def varies_over_m(self, room: Room) -> float:
         """Searches see the edges of shadows within a 64th of this."""
