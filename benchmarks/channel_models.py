@@ -2,6 +2,7 @@
 
     python benchmarks/channel_models.py run      # appends missing rows to docs/data/channel-models.csv
     python benchmarks/channel_models.py table    # prints means with standard errors
+    python benchmarks/channel_models.py cells    # prints arrays with blockage, half a stretch further on
     python benchmarks/channel_models.py figure   # draws what the models do
 
 K = 50, M = N = 10, SEEDS draws that no default was tuned on. Rows are stored one by one; a run that was
@@ -11,6 +12,7 @@ takes their rows of the paper's channel.
 
 import csv
 import sys
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from airpass import Scenario, design
+from airpass.core.types import Real
 from airpass.designs.alternating import Airpass, Alternation
 from airpass.designs.base import DesignMethod
 from airpass.designs.colocated import MimoMnPlus
@@ -31,6 +34,7 @@ SNRS_DB = (-10, -5, 0)
 FIELDS = ("model", "snr_db", "seed", "scheme", "selected", "sdr_db", "status", "seconds")
 SHAPES = ("x", "y", "z", "xy", "xz", "yz")
 PAPER = "the paper's channel"
+BLOCKAGE = "blockage, β = 0.1 per metre"
 SLOWEST = "hrmc, elementwise"
 PEOPLE = 12
 CLEARANCE_M = 0.5  # of people and devices
@@ -56,7 +60,7 @@ MODELS: dict[str, Any] = {
     "split of power, δ = 0.3": {"power_split": "proportional", "power_split_delta": 0.3},
     "places every 0.5 m": {"candidates_m": 0.5},
     "`pattern`, q = 1": {"model": "pattern", "exponent": 1.0},
-    "blockage, β = 0.1 per metre": {"blockage_per_m": 0.1},
+    BLOCKAGE: {"blockage_per_m": 0.1},
     "`cylinders`, 12 people": people,
     "Rician fading, K = 10 dB": {"rician_k_db": 10.0},
 }
@@ -135,7 +139,8 @@ def counts() -> dict[tuple[str, int, str], list[float]]:
 def mean(values: list[float]) -> str:
     """Mean and standard error."""
     error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else np.nan
-    return f"{np.mean(values):.1f} ± {error:.1f}" if error else f"{np.mean(values):g}"
+    draws = f", {len(values)} draws" if len(values) < len(SEEDS) else ""
+    return (f"{np.mean(values):.1f} ± {error:.1f}" if error else f"{np.mean(values):g}") + draws
 
 
 def table() -> None:
@@ -163,6 +168,36 @@ def table() -> None:
             print(f"| {model} | " + " | ".join(cells) + " |")
 
 
+@dataclass(frozen=True)
+class Shifted(MimoMnPlus):
+    """Co-located array that is moved along x."""
+
+    name = "shifted"
+
+    by_m: float = 0.5
+
+    def positions(self, scenario: Scenario) -> Real:
+        """Antennas, [x, y, z] in metres."""
+        moved: Real = super().positions(scenario) + np.array([self.by_m, 0.0, 0.0])
+        return moved
+
+
+def cells() -> None:
+    """Arrays with blockage whose middle is on the border of two stretches, and in the middle of one."""
+    for snr, shape in product(SNRS_DB, SHAPES):
+        scenarios = [scenario_of(BLOCKAGE, snr, seed) for seed in SEEDS]
+        found = (
+            mean(
+                [
+                    design(one, Shifted(axis=shape, by_m=by_m), seed=one.seed).selected_count
+                    for one in scenarios
+                ]
+            )
+            for by_m in (0.0, 0.5)
+        )
+        print(f"{snr} dB, {shape}:", ", moved ".join(found))
+
+
 def figure() -> None:
     """Draw factors along a waveguide, lines of a device, and rooms with obstacles and places."""
     import channel_pictures
@@ -171,4 +206,4 @@ def figure() -> None:
 
 
 if __name__ == "__main__":
-    {"run": run, "table": table, "figure": figure}[sys.argv[1]]()
+    {"run": run, "table": table, "cells": cells, "figure": figure}[sys.argv[1]]()
