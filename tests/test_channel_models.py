@@ -690,7 +690,5 @@ class TestModels:
         with pytest.raises(InvalidInput, match="bounds over all layouts"):
             certify_layouts(scenario)
         pattern = room({"model": "pattern"})
-        with pytest.raises(InvalidInput, match="arrays without waveguides"):
-            design(pattern, "mimo-m")
         with pytest.raises(InvalidInput, match="tolerance_mm"):
             design(pattern, options={"tolerance_mm": 1.0})

@@ -5,6 +5,17 @@ is free with probability exp(-beta d), where d is the distance to its middle. Fo
 number u between 0 and 1 is drawn, and the line is free if u < exp(-beta d): a device that moves a little
 keeps most of its lines. Blocked links have the amplitude times `residual`.
 
+Antennas without waveguides are blocked by the cell they are in, all antennas of a cell together. Let s be the
+length of a stretch. An antenna within s/2 of a waveguide in y and in z belongs to the stretch of this
+waveguide (the nearest one) at its x, with the same u and the same middle as antennas on the waveguide. The
+rest of the space is cut into cubes
+
+    [i s, (i+1) s) x [(j - 1/2) s, (j + 1/2) s) x [(l - 1/2) s, (l + 1/2) s)
+
+with a number u of their own for each device; d is the distance to the middle of the cube. So the share of
+free lines of an antenna at distance d is exp(-beta d) in both cases, up to the size of a cell, and different
+cells are independent.
+
 `Cylinders`: upright cylinders on the floor, z = 0. A link is blocked if the straight line from the antenna to
 the device passes through one.
 """
@@ -25,6 +36,13 @@ from airpass.core.types import Index, Mask, Real
 def _drawn(seed: int, waveguides: int, stretches: int, devices: int) -> Real:
     shape = (waveguides, stretches)
     return np.stack([stream(seed, Purpose.BLOCKAGE, k).random(shape) for k in range(devices)], axis=-1)
+
+
+@lru_cache(maxsize=256)
+def _drawn_in(seed: int, cube: tuple[int, int, int], devices: int) -> Real:
+    """u of a cube for every device, from the stream (seed, i, j, l); negative numbers are folded in."""
+    key = [2 * i if i >= 0 else -2 * i - 1 for i in cube]
+    return stream(seed, Purpose.BLOCKAGE, *key).random(devices)
 
 
 def _residual(label: str, value: float) -> float:
@@ -78,6 +96,45 @@ class Blockage(ChannelFactor):
         power: Real = free + (1.0 - free) * self.residual**2
         return power
 
+    def point_factor(self, room: Room, points: Real) -> Real:
+        """1 for free links, `residual` for blocked ones; shape (antennas, K)."""
+        cells = self._cells(room, points)
+        on_waveguides = self._draws(room, int(np.ceil(room.length.max() / self.stretch_m)) + 1)
+        draws = np.empty((len(points), room.device_x.size))
+        for i, (m, x, y, z) in enumerate(cells.tolist()):
+            draws[i] = on_waveguides[m, x] if m >= 0 else _drawn_in(self._seed, (x, y, z), draws.shape[1])
+        return np.where(draws < self._cell_probability(room, cells), 1.0, self.residual)
+
+    def point_mean_power(self, room: Room, points: Real) -> Real:
+        """p + (1 - p) residual^2, shape (antennas, K)."""
+        free = self._cell_probability(room, self._cells(room, points))
+        power: Real = free + (1.0 - free) * self.residual**2
+        return power
+
+    def _cells(self, room: Room, points: Real) -> Index:
+        """Waveguide and stretch, 0, 0 of every point; -1, i, j, l in cubes. Shape (antennas, 4)."""
+        x, y, z = points.T
+        off_y, off_z = np.abs(y[:, None] - room.waveguide_y), np.abs(z[:, None] - room.height)
+        outside = np.maximum(off_y, off_z) > self.stretch_m / 2.0
+        waveguide = np.where(outside, np.inf, off_y**2 + off_z**2).argmin(axis=1)
+        cube = np.all(outside, axis=1)
+        along = np.where(cube, np.floor(x / self.stretch_m), self._stretch(room, x))
+        across = np.where(cube, np.floor(points[:, 1:].T / self.stretch_m + 0.5), 0.0)
+        return np.column_stack([np.where(cube, -1, waveguide), along, *across]).astype(np.int64)
+
+    def _cell_probability(self, room: Room, cells: Index) -> Real:
+        """exp(-beta d) for the middles of cells, shape (antennas, K)."""
+        m, x, y, z = cells.T
+        middle = np.column_stack(
+            [
+                (x + 0.5) * self.stretch_m,
+                np.where(m < 0, y * self.stretch_m, room.waveguide_y[m]),
+                np.where(m < 0, z * self.stretch_m, room.height[m]),
+            ]
+        )
+        free: Real = np.exp(-self.per_m * room.along(middle).distance(middle[:, :1])[:, 0])
+        return free
+
     def _stretch(self, room: Room, places: Real) -> Index:
         """Number of the stretch of every place; places beyond the ends belong to the outermost."""
         last = int(np.ceil(room.length.max() / self.stretch_m))
@@ -90,9 +147,13 @@ class Blockage(ChannelFactor):
 
     def _draws(self, room: Room, count: int) -> Real:
         """u of every waveguide, stretch and device, each device with a stream of its own; shape (M, S, K)."""
+        return _drawn(self._seed, room.length.size, count, room.device_x.size)
+
+    @property
+    def _seed(self) -> int:
         if self.seed is None:
             raise InvalidInput("channel.seed: must be a whole number outside of a scenario")
-        return _drawn(self.seed, room.length.size, count, room.device_x.size)
+        return self.seed
 
 
 @dataclass(frozen=True)
@@ -134,11 +195,22 @@ class Cylinders(ChannelFactor):
     def factor(self, room: Room, places: Real) -> Real:
         """1 for free links, `residual` for blocked ones; shape (M, P, K)."""
         blocked = np.zeros((*places.shape, room.device_x.size), dtype=bool)
-        count = len(self.x_m)
-        radii, heights = (np.broadcast_to(value, (count,)) for value in (self.radius_m, self.height_m))
-        for x, y, radius, height in zip(self.x_m, self.y_m, radii, heights, strict=True):
-            blocked |= self._crosses(room, places, x, y, float(radius), float(height))
+        for x, y, radius, height in zip(self.x_m, self.y_m, self.radii, self.heights, strict=True):
+            blocked |= self._crosses(room, places, x, y, radius, height)
         return np.where(blocked, self.residual, 1.0)
+
+    @property
+    def radii(self) -> tuple[float, ...]:
+        """Radius of every cylinder in metres."""
+        return self._each(self.radius_m)
+
+    @property
+    def heights(self) -> tuple[float, ...]:
+        """Height of every cylinder in metres."""
+        return self._each(self.height_m)
+
+    def _each(self, value: float | tuple[float, ...]) -> tuple[float, ...]:
+        return tuple(value) if isinstance(value, tuple | list) else (value,) * len(self.x_m)
 
     def varies_over_m(self, room: Room) -> float:
         """Searches see the edges of shadows within a 64th of this."""

@@ -2,16 +2,18 @@
 
     g_{k,i} = xi gamma_k exp(-j kappa D_{k,i})/D_{k,i}
 
-This is the pinching-antenna term, eq. (64), with N = 1 and no propagation in a
-waveguide. The paper gives the spacing (lambda/2) and the centre (the midpoint of the
-structure) but not the axis. The default is x, the direction of the waveguides. A long upright
-line through the midpoint reaches through ceiling or floor; an upright plane hangs below the ceiling.
+This is the pinching-antenna term, eq. (64), with N = 1 and no propagation in a waveguide. Factors of channel
+models multiply it, see `ChannelFactor.point_factor`. The paper gives the spacing (lambda/2) and the centre
+(the midpoint of the structure) but not the axis. The default is x, the direction of the waveguides. A long
+upright line through the midpoint reaches through ceiling or floor; an upright plane hangs below the ceiling.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
+from airpass.channel.factor import ChannelFactor, Room, checked_values, product
 from airpass.core.types import Complex, Real
 
 AXES = ("x", "y", "z")
@@ -69,9 +71,41 @@ class ColocatedArray:
     wavelength: float  # lambda
     path_gain: float  # xi
     device_z: Real | float = 0.0  # z_k, shape (K,) or one number
+    factors: tuple[ChannelFactor, ...] = ()  # on the channels
+    waveguides: Room | None = None  # the room whose waveguides the factors refer to; its devices are not used
 
     def channels(self) -> Complex:
         """G, shape (antennas, K)."""
+        result = self._line_of_sight()
+        if self.factors:
+            room, points = self._room, self.positions
+            each = [
+                self._checked(one, one.point_factor(room, points), "point_factor") for one in self.factors
+            ]
+            result = result * product(each)
+        return result
+
+    def mean_powers(self) -> Real:
+        """Mean of |g_{k,i}|^2 over what is drawn at random; shape (antennas, K)."""
+        powers: Real = np.abs(self._line_of_sight()) ** 2
+        for one in self.factors:
+            mean = one.point_mean_power(self._room, self.positions)
+            powers = powers * self._checked(one, mean, "point_mean_power").real
+        return powers
+
+    @property
+    def _room(self) -> Room:
+        """What the factors are called with."""
+        assert self.waveguides is not None
+        z = np.broadcast_to(np.asarray(self.device_z, dtype=np.float64), self.device_x.shape)
+        return replace(self.waveguides, device_x=self.device_x, device_y=self.device_y, device_z=z)
+
+    def _checked(self, one: ChannelFactor, values: Any, what: str) -> Complex:
+        """What a model returned, as complex numbers of shape (antennas, K)."""
+        return checked_values(one, values, what, (len(self.positions), self.device_x.size))
+
+    def _line_of_sight(self) -> Complex:
+        """G without factors."""
         # `response` is not used here: its sine and cosine differ from NumPy's in the last bit, and stored
         # results of array designs would change.
         dx = self.positions[:, 0:1] - self.device_x

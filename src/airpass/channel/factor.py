@@ -1,18 +1,23 @@
 """Channel models other than the paper's: eq. (64) times a factor f_{k,m}(l).
 
 A model is a frozen dataclass in one file: its fields are its options, and `factor` gives f at any places.
-With `factor_derivative` it works with HAGO too.
+With `factor_derivative` it works with HAGO too. `point_factor` gives f for antennas without waveguides.
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import Method, RecordedMethod
-from airpass.core.types import Real
+from airpass.core.types import Complex, Real
+
+# In place of zero (-180 dB): selection methods scale channels to length one, and a device whose links are all
+# blocked would have none.
+SMALLEST_FACTOR = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +43,11 @@ class Room:
         dy, dz = self.offsets()
         distance: Real = np.sqrt((self.device_x - places[:, :, None]) ** 2 + (dy**2 + dz**2))
         return distance
+
+    def along(self, points: Real) -> "Room":
+        """The same room with a waveguide along x through each of some points, shape (antennas, 3)."""
+        length = np.full(len(points), self.length.max())
+        return replace(self, waveguide_y=points[:, 1], height=points[:, 2], length=length)
 
 
 @dataclass(frozen=True)
@@ -112,6 +122,43 @@ class ChannelFactor(Method, ABC):
         """
         return np.abs(self.factor(room, places)) ** 2
 
+    def point_factor(self, room: Room, points: Real) -> Any:
+        """f of antennas without waveguides, at given points.
+
+        By default each antenna is taken for one on a waveguide of its own. This is right for models that
+        depend on the positions of antenna and device only. A model that draws numbers for each
+        waveguide would draw them for each antenna; it has to define this function, and
+        `point_mean_power`, if antennas that are close to each other should have similar factors.
+
+        Parameters
+        ----------
+        room
+            Devices and the waveguides of the scenario.
+        points
+            [x, y, z] of every antenna in metres, shape (antennas, 3).
+
+        Returns
+        -------
+        Any
+            Real or complex numbers, shape (antennas, K).
+        """
+        return _only_place(self.factor(room.along(points), points[:, :1]))
+
+    def point_mean_power(self, room: Room, points: Real) -> Any:
+        """Mean of |f|^2 of antennas at points over what is drawn at random, for maps of the room.
+
+        Parameters
+        ----------
+        room, points
+            As for `point_factor`.
+
+        Returns
+        -------
+        Any
+            Real numbers, shape (antennas, K); by default `mean_power` of antennas on waveguides of their own.
+        """
+        return _only_place(self.mean_power(room.along(points), points[:, :1]))
+
     @property
     def label(self) -> str:
         """Key and value of a scenario that stand for the model, for messages."""
@@ -121,6 +168,48 @@ class ChannelFactor(Method, ABC):
     def differentiable(self) -> bool:
         """Whether the class defines `factor_derivative`."""
         return type(self).factor_derivative is not ChannelFactor.factor_derivative
+
+
+def _only_place(values: Any) -> Any:
+    """Values of shape (antennas, 1, K) with shape (antennas, K); others are left to `checked_values`."""
+    array = np.asarray(values)
+    return array[:, 0] if array.ndim == 3 else array
+
+
+def checked_values(one: ChannelFactor, values: Any, what: str, shape: tuple[int, ...]) -> Complex:
+    """What a function of a model returned, as complex numbers.
+
+    Parameters
+    ----------
+    one
+        The model.
+    values
+        What it returned.
+    what
+        Name of the function.
+    shape
+        (M, P, K), or (antennas, K) for antennas at points.
+
+    Returns
+    -------
+    Complex
+        The values. `InvalidInput` is raised if they are not finite numbers of that shape.
+    """
+    array = np.asarray(values)
+    if array.shape != shape or array.dtype.kind not in "biufc" or not np.isfinite(array).all():
+        axes = "waveguides x places x devices" if len(shape) == 3 else "antennas x devices"
+        raise InvalidInput(
+            f"{one.label}: {what} returned an array of shape {array.shape} and type "
+            f"{array.dtype}: must be finite numbers of shape {shape}, {axes}"
+        )
+    return array.astype(np.complex128)
+
+
+def product(factors: Sequence[Complex]) -> Complex:
+    """The product of factors, with `SMALLEST_FACTOR` in place of zero."""
+    result: Complex = np.prod(factors, axis=0)
+    result[result == 0.0] = SMALLEST_FACTOR
+    return result
 
 
 def no_derivative(label: str) -> str:

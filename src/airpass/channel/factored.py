@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from airpass.channel.factor import ChannelFactor, Room, no_derivative
+from airpass.channel.factor import ChannelFactor, Room, checked_values, no_derivative, product
 from airpass.channel.field import FactorTable, Field
 from airpass.channel.model import ChannelModel
 from airpass.channel.pass_uplink import PassUplink
@@ -23,9 +23,6 @@ from airpass.core.types import Complex, Mask, Real
 CUBIC_CELLS, LINEAR_CELLS = 16, 64  # per length over which a factor varies
 LARGEST_TABLE = 2**28  # bytes; cells are longer if the table would be larger
 CELL_BYTES = 32  # of one device
-# In place of zero (-180 dB): selection methods scale channels to length one, and a device whose links are all
-# blocked would have none.
-SMALLEST_FACTOR = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,23 +64,14 @@ class FactoredUplink(ChannelModel):
 
     def _checked(self, one: ChannelFactor, values: Any, what: str, places: Real) -> Complex:
         """What a model returned, as complex numbers of shape (M, P, K)."""
-        shape = (*places.shape, self.base.device_x.size)
-        array = np.asarray(values)
-        if array.shape != shape or array.dtype.kind not in "biufc" or not np.isfinite(array).all():
-            raise InvalidInput(
-                f"{one.label}: {what} returned an array of shape {array.shape} and type "
-                f"{array.dtype}: must be finite numbers of shape {shape}, waveguides x places x devices"
-            )
-        return array.astype(np.complex128)
+        return checked_values(one, values, what, (*places.shape, self.base.device_x.size))
 
     def _each(self, places: Real) -> list[Complex]:
         return [self._checked(one, one.factor(self.room, places), "factor", places) for one in self.factors]
 
     def factor(self, places: Real) -> Complex:
         """The product of all factors at `places`, shape (M, P); shape (M, P, K)."""
-        result: Complex = np.prod(self._each(places), axis=0)
-        result[result == 0.0] = SMALLEST_FACTOR
-        return result
+        return product(self._each(places))
 
     def factor_derivative(self, places: Real) -> Complex:
         """The derivative of `factor` with respect to the places; shape (M, P, K)."""

@@ -9,6 +9,17 @@ direction cosines u along the waveguide, drawn uniformly from the seed. With the
 exp(j kappa D) removes the phase of the free path, which scattered waves do not have. The mean of |w|^2 is
 one, so that the mean power is that of the line of sight, and the scatter has 1/(K+1) of it. The derivative of
 the second term is j kappa (dD/dl + u_s) times its summands.
+
+Antennas without waveguides, at points r, receive S plane waves of each device with unit vectors n_s that are
+uniform on the sphere,
+
+    w(r) = sum_s exp(j (phi_s + kappa n_s . r))/sqrt(S),
+
+the same waves for all antennas, so that they are coherent over an array. A component of n_s is uniform
+in [-1, 1]: along any line the waves are distributed as those of a waveguide. Their phases are
+uniform and independent, so that the mean of |w|^2 is one at every point, and the correlation of w at two
+points is the mean of exp(j kappa n . (r - r')), sin(kappa d)/(kappa d) at distance d: zero for neighbours
+that are half a wavelength apart.
 """
 
 from dataclasses import dataclass
@@ -23,6 +34,8 @@ from airpass.core.randomness import Purpose, stream
 from airpass.core.types import Complex, Real
 from airpass.kernels.jit import kernel
 from airpass.kernels.math import cos_sin_turns
+
+IN_SPACE = 0  # last index of the streams of waves to antennas without waveguides
 
 
 @dataclass(frozen=True)
@@ -60,6 +73,24 @@ class Rician(ChannelFactor):
         """One."""
         return np.ones((*places.shape, room.device_x.size))
 
+    def point_factor(self, room: Room, points: Real) -> Complex:
+        """f of antennas without waveguides, shape (antennas, K)."""
+        turns, directions = _drawn_in_space(self._seed, room.device_x.size, self.waves)
+        total = np.zeros((len(points), room.device_x.size), np.complex128)
+        for s in range(self.waves):
+            phase = turns[:, s] + points @ directions[:, :, s] / room.wavelength
+            total += np.exp(2j * np.pi * (phase - np.rint(phase)))
+        distance = room.along(points).distance(points[:, :1])[:, 0] / room.wavelength
+        turned = np.exp(2j * np.pi * (distance - np.rint(distance))) / np.sqrt(self.waves)
+        factor: Complex = self._shares[0] + self._shares[1] * turned * total
+        return factor
+
+    @property
+    def _seed(self) -> int:
+        if self.seed is None:
+            raise InvalidInput("channel.seed: must be a whole number outside of a scenario")
+        return self.seed
+
     @property
     def _shares(self) -> tuple[float, float]:
         ratio = 10.0 ** (self.k_db / 10.0)
@@ -67,12 +98,10 @@ class Rician(ChannelFactor):
 
     def _scatter(self, room: Room, places: Real) -> tuple[Complex, Complex]:
         """w exp(j kappa D) and its derivative, shape (M, P, K)."""
-        if self.seed is None:
-            raise InvalidInput("channel.seed: must be a whole number outside of a scenario")
         kappa = 2.0 * np.pi / room.wavelength
         distance = room.distance(places)
         stretch = (places[:, :, None] - room.device_x) / distance  # dD/dl
-        drawn = _drawn(self.seed, room.length.size, room.device_x.size, self.waves)
+        drawn = _drawn(self._seed, room.length.size, room.device_x.size, self.waves)
         total, along = _waves(np.ascontiguousarray(places), 1.0 / room.wavelength, drawn)
         turned = np.exp(1j * kappa * distance) / np.sqrt(self.waves)
         return turned * total, 1j * kappa * turned * (stretch * total + along)
@@ -85,6 +114,17 @@ def _drawn(seed: int, waveguides: int, devices: int, waves: int) -> Real:
     drawn = np.stack([stream(seed, Purpose.SCATTER, k).random(shape) for k in range(devices)], axis=2)
     drawn[1] = 2.0 * drawn[1] - 1.0
     return drawn
+
+
+@lru_cache(maxsize=8)
+def _drawn_in_space(seed: int, devices: int, waves: int) -> tuple[Real, Real]:
+    """phi/(2 pi), shape (K, S), and n_s, shape (3, K, S); each device has a stream of its own."""
+    numbers = [stream(seed, Purpose.SCATTER, k, IN_SPACE).random((3, waves)) for k in range(devices)]
+    turns, along, around = np.stack(numbers, axis=1)
+    along = 2.0 * along - 1.0
+    across = np.sqrt(1.0 - along**2)
+    around = 2.0 * np.pi * around
+    return turns, np.stack([along, across * np.cos(around), across * np.sin(around)])
 
 
 @kernel

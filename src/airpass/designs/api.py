@@ -125,7 +125,7 @@ class Design(Link):
         if self.layout is not None:
             powers = self._uplink_at(x_m, y_m, z_m).mean_powers(self.layout).sum(axis=1)
         else:
-            powers = np.abs(self._array_at(x_m, y_m, z_m).channels()) ** 2
+            powers = self._array_at(x_m, y_m, z_m).mean_powers()
         gain: Real = np.abs(self.beam) ** 2 @ powers
         return gain
 

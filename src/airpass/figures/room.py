@@ -1,4 +1,4 @@
-"""A design from above: floor, waveguides, antennas and devices, and the scores as bars."""
+"""A design from above: floor, obstacles, waveguides, antennas and devices, and the scores as bars."""
 
 from typing import Any
 
@@ -6,18 +6,21 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Circle
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
 from airpass.aircomp import Link
-from airpass.core.display import BLUE, VERMILLION, display_name
+from airpass.channel.blockage import Cylinders
+from airpass.core.display import BLUE, ORANGE, VERMILLION, display_name
 from airpass.core.types import Real
 from airpass.designs.api import Design
 from airpass.figures.style import RC, new_figure, typeset
-from airpass.scenario import Receiver
+from airpass.scenario import Receiver, Scenario
 
 FLOOR_POINTS = 240  # along the longer side; the mean gain is smooth, and the picture interpolates
-SMALLEST_SPAN_DB = 6.0  # range of the shading
+SMALLEST_SPAN_DB, LARGEST_SPAN_DB = 6.0, 30.0  # range of the shading
+WHITE_SHARE = 0.02  # of the floor; shadows of obstacles may have no gain at all
 ROOM_WIDTH_IN = 7.4  # of the figure's 9 inches
 SCORES_HEIGHT_IN = 2.5
 MOST_BARS = 300  # more bars would be thinner than a pixel, and are drawn as an area
@@ -59,7 +62,7 @@ def _floor(design: Design) -> tuple[float, float, float, float]:
 
 
 def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
-    receiver, devices = design.scenario.receiver, design.scenario.devices
+    devices = design.scenario.devices
     left, right, bottom, top = _floor(design)
     step = max(right - left, top - bottom) / FLOOR_POINTS
     x = np.arange(left + step / 2, right, step)
@@ -67,9 +70,9 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     z = float(np.median(devices.z_m))
     level = 10.0 * np.log10(np.maximum(floor_gain(design, x, y, z), 1e-300))
     peak = float(level.max())
-    span = max(SMALLEST_SPAN_DB, peak - float(level.min()))
+    span = min(max(SMALLEST_SPAN_DB, peak - float(np.quantile(level, WHITE_SHARE))), LARGEST_SPAN_DB)
     image = axes.imshow(
-        level,
+        np.maximum(level, peak - span),  # else pixels next to those without gain would be white too
         extent=(left, right, bottom, top),
         origin="lower",
         cmap="Greys",
@@ -82,8 +85,9 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     bar = figure.colorbar(image, cax=axes.inset_axes((1.01, 0.0, 0.012, 1.0)))
     bar.ax.set_ylim(peak - span, peak)
     bar.set_label(typeset(f"mean receive gain{f' at z = {z:g} m' if z else ''}, dB"))
+    draw_obstacles(axes, design.scenario)
     if design.layout is not None:
-        _draw_waveguides(axes, receiver, design.layout)
+        _draw_waveguides(axes, design.scenario, design.layout)
     if design.array is not None:
         axes.plot(design.array[:, 0], design.array[:, 1], "|", color="black", ms=9, mew=1.0, label="antenna")
     chosen = design.selected
@@ -119,18 +123,29 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     axes.legend(
         loc="lower left",
         bbox_to_anchor=(-0.01, 1.0),
-        ncols=4,
+        ncols=6,
         handlelength=1.2,
         handletextpad=0.4,
         columnspacing=1.4,
     )
 
 
-def _draw_waveguides(axes: Axes, receiver: Receiver, layout: Real) -> None:
-    """Waveguides with their antennas and feeds, and their heights if these differ.
+def draw_obstacles(axes: Axes, scenario: Scenario) -> None:
+    """Draw the cylinders of a scenario's channel."""
+    for model in scenario.channel.models:
+        if isinstance(model, Cylinders):
+            for x, y, radius in zip(model.x_m, model.y_m, model.radii, strict=True):
+                axes.add_patch(Circle((x, y), radius, color=ORANGE, lw=0.0, zorder=2.5))
+            axes.plot(model.x_m, model.y_m, "o", color=ORANGE, ms=3.0, mew=0.0, zorder=2.5)
+            axes.plot([], [], "o", color=ORANGE, ms=6.5, mew=0.0, label="obstacle")
+
+
+def _draw_waveguides(axes: Axes, scenario: Scenario, layout: Real) -> None:
+    """Waveguides with their antennas, feeds and given places, and their heights if these differ.
 
     Waveguides above each other, at the same y, are drawn side by side, the highest at the top.
     """
+    receiver, candidates = scenario.receiver, scenario.candidates
     figure = axes.get_figure(root=True)
     assert figure is not None
     heights, offsets = receiver.heights, _offsets_pt(receiver)
@@ -142,6 +157,9 @@ def _draw_waveguides(axes: Axes, receiver: Receiver, layout: Real) -> None:
         style: Any = {"color": "black", "transform": where}
         axes.plot([0.0, length], [y, y], lw=0.8, zorder=2, **style)
         axes.plot(positions, np.full(positions.size, y), "|", ms=9, mew=1.8, zorder=3, **style)
+        if candidates is not None:
+            places = candidates.places[m]
+            axes.plot(places, np.full(places.size, y), "|", ms=3.5, mew=0.7, zorder=2, **style)
         axes.plot(
             receiver.feed_x[m], y, "s", mfc="white", mec="black", ms=5.5, mew=1.2, zorder=3, transform=where
         )
@@ -157,6 +175,8 @@ def _draw_waveguides(axes: Axes, receiver: Receiver, layout: Real) -> None:
                 bbox={"boxstyle": "round,pad=0.12", "fc": "white", "ec": "none", "alpha": 0.8},
             )
     axes.plot([], [], "|", color="black", ms=9, mew=1.8, label="antenna on its waveguide")
+    if candidates is not None:
+        axes.plot([], [], "|", color="black", ms=3.5, mew=0.7, label="place")
     axes.plot([], [], "s", mfc="white", mec="black", ms=5.5, mew=1.2, label="feed")
 
 

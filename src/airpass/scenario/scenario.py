@@ -335,13 +335,10 @@ class Scenario:
         Returns
         -------
         ColocatedArray
-            The array with the channels to the scenario's devices.
+            The array with the channels to the scenario's devices. Blockage, fading and models of the
+            scenario's channel apply; loss, split of power and given places concern waveguides only.
         """
         self.require_one_carrier("a single channel")
-        for one in self.channel.factors[:1]:
-            raise InvalidInput(
-                f"{one.label}: holds for antennas on waveguides; leave it out for arrays without waveguides"
-            )
         places = np.column_stack([self.devices.x_m, self.devices.y_m, self.devices.z_m])
         for k in np.flatnonzero((positions[:, None] == places).all(axis=2).any(axis=0))[:1]:
             raise InvalidInput(
@@ -356,6 +353,8 @@ class Scenario:
             gain=self.devices.gain,
             wavelength=self.radio.wavelength_m,
             path_gain=self.radio.path_gain,
+            factors=self.channel.factors,
+            waveguides=self.uplink.room if isinstance(self.uplink, FactoredUplink) else None,
         )
 
     def uniform_layout(self) -> Real:
