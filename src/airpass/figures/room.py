@@ -61,27 +61,9 @@ def _floor(design: Design) -> tuple[float, float, float, float]:
 def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     receiver, devices = design.scenario.receiver, design.scenario.devices
     left, right, bottom, top = _floor(design)
-    step = max(right - left, top - bottom) / FLOOR_POINTS
-    x = np.arange(left + step / 2, right, step)
-    y = np.arange(bottom + step / 2, top, step)
-    z = float(np.median(devices.z_m))
-    level = 10.0 * np.log10(np.maximum(floor_gain(design, x, y, z), 1e-300))
-    peak = float(level.max())
-    span = max(SMALLEST_SPAN_DB, peak - float(level.min()))
-    image = axes.imshow(
-        level,
-        extent=(left, right, bottom, top),
-        origin="lower",
-        cmap="Greys",
-        vmin=peak - span,
-        vmax=peak + span,  # the darkest shade stays lighter than the markers
-        aspect="equal",
-        interpolation="bilinear",
-        interpolation_stage="data",
-    )
-    bar = figure.colorbar(image, cax=axes.inset_axes((1.01, 0.0, 0.012, 1.0)))
-    bar.ax.set_ylim(peak - span, peak)
-    bar.set_label(typeset(f"mean receive gain{f' at z = {z:g} m' if z else ''}, dB"))
+    if design.scenario.channel.responses is None:
+        _draw_gain(figure, axes, design)
+    axes.set_aspect("equal")
     if design.layout is not None:
         _draw_waveguides(axes, receiver, design.layout)
     if design.array is not None:
@@ -124,6 +106,31 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
         handletextpad=0.4,
         columnspacing=1.4,
     )
+
+
+def _draw_gain(figure: Figure, axes: Axes, design: Design) -> None:
+    """The mean gain as shades of grey; responses on candidate places have none off their devices."""
+    left, right, bottom, top = _floor(design)
+    step = max(right - left, top - bottom) / FLOOR_POINTS
+    x = np.arange(left + step / 2, right, step)
+    y = np.arange(bottom + step / 2, top, step)
+    z = float(np.median(design.scenario.devices.z_m))
+    level = 10.0 * np.log10(np.maximum(floor_gain(design, x, y, z), 1e-300))
+    peak = float(level.max())
+    span = max(SMALLEST_SPAN_DB, peak - float(level.min()))
+    image = axes.imshow(
+        level,
+        extent=(left, right, bottom, top),
+        origin="lower",
+        cmap="Greys",
+        vmin=peak - span,
+        vmax=peak + span,  # the darkest shade stays lighter than the markers
+        interpolation="bilinear",
+        interpolation_stage="data",
+    )
+    bar = figure.colorbar(image, cax=axes.inset_axes((1.01, 0.0, 0.012, 1.0)))
+    bar.ax.set_ylim(peak - span, peak)
+    bar.set_label(typeset(f"mean receive gain{f' at z = {z:g} m' if z else ''}, dB"))
 
 
 def _draw_waveguides(axes: Axes, receiver: Receiver, layout: Real) -> None:

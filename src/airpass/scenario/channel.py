@@ -11,10 +11,12 @@ from airpass.channel import MODELS
 from airpass.channel.blockage import Blockage
 from airpass.channel.factor import ChannelFactor, RecordedFactor
 from airpass.channel.rician import Rician
+from airpass.channel.sampled_uplink import LABEL as RESPONSES
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import options_dict, with_options
 from airpass.scenario.candidates import checked_candidates
+from airpass.scenario.responses import Responses, resolved
 
 EQUAL, PROPORTIONAL = SPLITS = ("equal", "proportional")
 # Keys that turn a part of the channel on, and the options of that part.
@@ -46,6 +48,9 @@ class Channel:
     # Other factors on the channel: a model as an object, a class, a name, `file.py:Name`, or a list of these;
     # stored as a tuple of objects.
     models: tuple[ChannelFactor, ...] = ()
+    # Responses on candidate places in place of eq. (64), from a ray tracer or measured: a file, or a
+    # `SampledResponse`. Places and devices are those of the responses.
+    responses: Responses | None = None
 
     def __post_init__(self) -> None:
         checks.keep(
@@ -54,6 +59,7 @@ class Channel:
             power_split=checks.one_of("channel.power_split", self.power_split, SPLITS),
             candidates_m=checked_candidates(self.candidates_m),
             models=_resolved(self.models),
+            responses=resolved(self.responses),
         )
         if checks.whole("channel.subcarriers", self.subcarriers, 1) > 1:
             raise InvalidInput(
@@ -62,6 +68,16 @@ class Channel:
         if self.seed is not None:
             checks.whole("channel.seed", self.seed, 0)
         self._check_parts()
+        if self.responses is not None:
+            self._check_alone()
+
+    def _check_alone(self) -> None:
+        """Refuse what responses already include."""
+        given = [f"channel.{key}" for key in PARTS if getattr(self, key) != _default(key)]
+        for label in (*given, *(model.label for model in self.models)):
+            raise InvalidInput(
+                f"{label} cannot be combined with {RESPONSES}, which replace the paper's channel altogether"
+            )
 
     def _check_parts(self) -> None:
         """Check the options of every part, and that they have an effect."""
@@ -103,6 +119,13 @@ class Channel:
             found.append(self._rician(self.rician_k_db))
         return (*found, *self.models)
 
+    @property
+    def label(self) -> str:
+        """Key of the first part that departs from eq. (64) besides loss and split, for messages; "" if none."""
+        if self.responses is not None:
+            return RESPONSES
+        return self.factors[0].label if self.factors else ""
+
     def split_delta(self, antennas: int) -> float | None:
         """delta of the split of power, for N antennas on each waveguide; None for an equal split."""
         if self.power_split == EQUAL:
@@ -139,6 +162,8 @@ class Channel:
                 table |= {name: getattr(self, name) for name in (key, *options)}
         table |= {"candidates_m": _plain(self.candidates_m), "seed": self.seed}
         table = {name: value for name, value in table.items() if value is not None}
+        if self.responses is not None:
+            table["responses"] = self.responses.to_dict()
         tables = [_model_table(model) for model in self.models]
         if len(tables) == 1 and all(table.get(key) == tables[0][key] for key in _KEYS & tables[0].keys()):
             return tables[0] | table
@@ -179,7 +204,8 @@ def channel_from(table: Any, trusted: bool) -> Channel:
         Fields of `Channel`. A model is given by `model` next to its options, or several by
         `models`, a list of such tables.
     trusted
-        Whether code that a table names may be imported.
+        Whether code that a table names may be imported. If not, files of responses are read when they are
+        first used.
 
     Returns
     -------
@@ -189,6 +215,8 @@ def channel_from(table: Any, trusted: bool) -> Channel:
     if not isinstance(table, Mapping):
         raise InvalidInput(f"channel = {table!r}: must be a table of keys")
     own = {key: value for key, value in table.items() if key in _KEYS}
+    if "responses" in own:
+        own["responses"] = resolved(own["responses"], wait=not trusted)
     rest = {key: value for key, value in table.items() if key not in _KEYS}
     if "model" in table:
         if "models" in table:
