@@ -194,7 +194,9 @@ def _call(function: Any, result: Any) -> Any:
 
 
 def _of(table: Any, factor: Any, sampled: Any) -> Any:
-    """The function for the type of a table."""
+    """The function for the type of a table; None without a table."""
+    if isinstance(table, types.NoneType):
+        return None
     return sampled if table.instance_class is SampledTable else factor
 
 
@@ -207,20 +209,16 @@ def _last_two(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _modulate_typing(typingctx: Any, table: Any, place: Any, waveguide: Any, re: Any, im: Any) -> Any:
-    codegen = (
-        _nothing if isinstance(table, types.NoneType) else _call(_of(table, _modulate, _look_up), types.none)
-    )
+    chosen = _of(table, _modulate, _look_up)
+    codegen = _nothing if chosen is None else _call(chosen, types.none)
     return types.none(table, place, waveguide, re, im), codegen
 
 
 def _packed_typing(
     typingctx: Any, table: Any, place: Any, waveguide: Any, device: Any, re: Any, im: Any
 ) -> Any:
-    codegen = (
-        _nothing
-        if isinstance(table, types.NoneType)
-        else _call(_of(table, _modulate_packed, _look_up_packed), types.none)
-    )
+    chosen = _of(table, _modulate_packed, _look_up_packed)
+    codegen = _nothing if chosen is None else _call(chosen, types.none)
     return types.none(table, place, waveguide, device, re, im), codegen
 
 
@@ -233,11 +231,8 @@ def _slopes_typing(
 
 def _one_typing(typingctx: Any, table: Any, place: Any, waveguide: Any, device: Any, re: Any, im: Any) -> Any:
     pair = types.UniTuple(types.float32, 2)
-    codegen = (
-        _last_two
-        if isinstance(table, types.NoneType)
-        else _call(_of(table, _modulate_one, _look_up_one), pair)
-    )
+    chosen = _of(table, _modulate_one, _look_up_one)
+    codegen = _last_two if chosen is None else _call(chosen, pair)
     return pair(table, place, waveguide, device, types.float32, types.float32), codegen
 
 

@@ -60,7 +60,7 @@ class SampledUplink(ChannelModel):
     def derivative(self, layout: Real) -> Complex:
         """Refuse."""
         raise InvalidInput(
-            f"{LABEL}: are known at places only and have no derivative: use airpass-plus, elementwise or fixed"
+            f"{LABEL}: are known at places only, without a derivative: use airpass-plus, elementwise or fixed"
         )
 
     def require_derivative(self) -> None:

@@ -126,8 +126,8 @@ def tolerance(
     checks.whole("draws", draws, 1)
     if design.scenario.channel.responses is not None and (position_mm > 0.0 or displacement_mm > 0.0):
         raise InvalidInput(
-            f"{design.scenario.channel.label}: are known at places and for devices where they are; set position_mm "
-            "and displacement_mm to 0"
+            f"{design.scenario.channel.label}: are known at their places and for their devices only; set "
+            "position_mm and displacement_mm to 0"
         )
     seed = design.seed if seed is None else checks.whole("seed", seed, 0)
     sent = {name: np.empty(draws) for name in RECEIVERS}

@@ -5,12 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from operator import is_
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from airpass.channel import MODELS
 from airpass.channel.blockage import Blockage
 from airpass.channel.factor import ChannelFactor, RecordedFactor
 from airpass.channel.rician import Rician
+from airpass.channel.sampled import SampledResponse
 from airpass.channel.sampled_uplink import LABEL as RESPONSES
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
@@ -49,8 +51,8 @@ class Channel:
     # stored as a tuple of objects.
     models: tuple[ChannelFactor, ...] = ()
     # Responses on candidate places in place of eq. (64), from a ray tracer or measured: a file, or a
-    # `SampledResponse`. Places and devices are those of the responses.
-    responses: Responses | None = None
+    # `SampledResponse`; stored as `Responses`. Places and devices are those of the responses.
+    responses: Responses | SampledResponse | str | Path | None = None
 
     def __post_init__(self) -> None:
         checks.keep(
@@ -120,8 +122,13 @@ class Channel:
         return (*found, *self.models)
 
     @property
+    def response_source(self) -> Responses | None:
+        """`responses` as stored."""
+        return cast(Responses | None, self.responses)
+
+    @property
     def label(self) -> str:
-        """Key of the first part that departs from eq. (64) besides loss and split, for messages; "" if none."""
+        """Key of responses or of the first factor, for messages; "" if there are none."""
         if self.responses is not None:
             return RESPONSES
         return self.factors[0].label if self.factors else ""
@@ -162,8 +169,8 @@ class Channel:
                 table |= {name: getattr(self, name) for name in (key, *options)}
         table |= {"candidates_m": _plain(self.candidates_m), "seed": self.seed}
         table = {name: value for name, value in table.items() if value is not None}
-        if self.responses is not None:
-            table["responses"] = self.responses.to_dict()
+        if self.response_source is not None:
+            table["responses"] = self.response_source.to_dict()
         tables = [_model_table(model) for model in self.models]
         if len(tables) == 1 and all(table.get(key) == tables[0][key] for key in _KEYS & tables[0].keys()):
             return tables[0] | table

@@ -65,7 +65,7 @@ def displaced(scenario: Scenario, places: Real) -> Scenario:
     """
     if scenario.channel.responses is not None:
         raise InvalidInput(
-            f"{scenario.channel.label}: are known for devices where they are, not when they move"
+            f"{scenario.channel.label}: are known for devices at their positions; they cannot move"
         )
     axes = dict(zip(("x_m", "y_m", "z_m"), np.asarray(places).T, strict=False))
     return replace(scenario, devices=replace(scenario.devices, **axes, drawn_from=None))

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import tomli_w
@@ -72,8 +72,8 @@ class Scenario:
         """Set the open seeds of the channel, and check it against the receiver."""
         if not isinstance(self.channel, Channel):
             raise InvalidInput(f"channel = {self.channel!r}: must be an airpass.Channel")
-        responses = self.channel.responses
-        if self.devices is None:
+        responses = self.channel.response_source
+        if cast(Devices | None, self.devices) is None:
             own = DeviceDraw().draw() if responses is None else devices_of(responses.sampled, {})
             checks.keep(self, devices=own)
         checks.keep(self, channel=self.channel.seeded(self.seed))
@@ -202,7 +202,7 @@ class Scenario:
     @cached_property
     def _at_feeds(self) -> SampledResponse:
         """The responses of the channel, which has some, at the feeds."""
-        responses = self.channel.responses
+        responses = self.channel.response_source
         assert responses is not None
         check_devices(self.devices, responses.sampled)
         return at_feeds(responses.sampled, self.receiver, self.radio, self.channel.loss_db_per_m)
@@ -361,7 +361,7 @@ class Scenario:
                     f"layout[{m}] has neighbours {gaps.min():g} m apart: must be in rising order, "
                     f"at least {self.receiver.min_gap_m:g} m apart"
                 )
-        responses = self.channel.responses
+        responses = self.channel.response_source
         if (responses is None or responses.loaded) and self.candidates is not None:
             self.candidates.check(values, lengths)
         return values
@@ -411,8 +411,8 @@ class Scenario:
         channel = channel_from(data.get("channel", {}), trusted)
         radio, devices = data.get("radio", {}), data.get("devices", {})
         sampled = None
-        if channel.responses is not None and channel.responses.loaded:
-            sampled = channel.responses.sampled
+        if channel.response_source is not None and channel.response_source.loaded:
+            sampled = channel.response_source.sampled
             radio = radio_table(radio, sampled)
         return cls(
             receiver=_build(Receiver, "receiver", data.get("receiver", {})),
