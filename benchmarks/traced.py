@@ -1,6 +1,7 @@
-"""The traced sample against eq. (64): a picture of the response along a waveguide, and selected devices.
+"""The traced sample against eq. (64): pictures of a response and of a design, and selected devices.
 
-Run: python benchmarks/traced.py. Writes docs/images/traced.png and prints the table of docs/ray-tracing.md.
+Run: python benchmarks/traced.py. Writes docs/images/traced.png and traced-design.png, and prints the table of
+docs/ray-tracing.md.
 """
 
 from dataclasses import replace
@@ -8,13 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from airpass import SampledResponse, load_responses, select
+from airpass import Channel, SampledResponse, Scenario, design, load_responses, select
 from airpass.channel.pass_uplink import PassUplink
-from airpass.designs.sampled_places import best_places
 from make_traced_sample import FILE, RECEIVER
 
-PICTURE = Path(__file__).parent.parent / "docs" / "images" / "traced.png"
-INDEX, THRESHOLD, GAP_M = 1.45, 0.03, 0.5
+SCENARIO = FILE.with_suffix(".toml")
+PICTURE, DESIGN = (
+    Path(__file__).parent.parent / "docs" / "images" / name for name in ("traced.png", "traced-design.png")
+)
+INDEX = 1.45  # refractive index; that of the scenario
 WAVEGUIDE, DEVICE = 1, 0
 
 
@@ -65,31 +68,23 @@ def draw(room: SampledResponse, formula: SampledResponse) -> None:
 
 
 def main() -> None:
-    """Draw the picture and print the table."""
+    """Draw the pictures and print the table."""
+    scenario = Scenario.load(SCENARIO)
     room = load_responses(FILE).with_waveguides(RECEIVER, INDEX)
     formula = by_formula(room)
     draw(room, formula)
-    even = np.tile(
-        np.linspace(0, room.places_m.shape[1] - 1, 2 * RECEIVER.antennas + 1)[1::2].astype(int), (4, 1)
-    )
-    print("| SNR, dB | median received, dB | even spacing | places for eq. (64) | places for the room |")
-    for snr_db in (39.0, 42.0, 45.0, 48.0):
-        counts = [
-            select(room.channels_at(places), None, snr_db=snr_db, mse_threshold=THRESHOLD, method="hrmc+")
-            for places in (
-                even,
-                *(
-                    best_places(
-                        responses,
-                        antennas=RECEIVER.antennas,
-                        min_gap_m=GAP_M,
-                        snr_db=snr_db,
-                        mse_threshold=THRESHOLD,
-                    ).indices
-                    for responses in (formula, room)
-                ),
-            )
-        ]
+    design(scenario).plot(DESIGN)
+    print("| SNR, dB | median received, dB | even spacing | elementwise | plus for eq. (64) | plus |")
+    for snr_db in (36.0, 39.0, 42.0, 45.0, 48.0):
+        here = scenario.with_radio(snr_db=snr_db)
+        free = replace(here, channel=Channel(responses=formula))
+        channels = here.channels(np.asarray(design(free).layout))
+        counts = (
+            design(here, "distributed-m"),
+            design(here, selection="hrmc+", geometry="elementwise"),
+            select(channels, here.weights, here.budget, "hrmc+"),
+            design(here),
+        )
         shown = " | ".join(str(found.selected_count) for found in counts)
         print(f"| {snr_db:g} | {room.median_snr_db(snr_db):.1f} | {shown} |")
 

@@ -1,6 +1,5 @@
 """Responses on candidate places: values, files, scale, the propagation along waveguides, and importers."""
 
-import itertools
 import re
 import sys
 from dataclasses import replace
@@ -17,7 +16,6 @@ from hypothesis import strategies as st
 from airpass import InvalidInput, Receiver, SampledResponse, load_responses, select
 from airpass.channel.pass_uplink import PassUplink
 from airpass.core.types import Real
-from airpass.designs.sampled_places import best_places
 from airpass.importers import deepmimo, llvm, sionna
 from airpass.importers.points import rows_of
 from test_channels import save_matlab_73
@@ -380,35 +378,6 @@ class TestPage:
         assert len(comments) == 3
         for number, devices in comments:
             assert f"{number}{devices}" in printed
-
-
-class TestBestPlaces:
-    @pytest.mark.parametrize("seed", range(3))
-    def test_it_finds_what_trying_all_places_finds(self, seed: int) -> None:
-        response = sampled(2, 5, 6, seed)
-        pairs = [np.array(pair) for pair in itertools.combinations(range(5), 2)]
-        counts = [
-            select(response.channels_at(np.stack(both)), None, 0.005, "hrmc+").selected_count
-            for both in itertools.product(pairs, pairs)
-        ]
-        found = best_places(response, None, 0.005, 2, starts=8)
-        assert found.selection.selected_count == max(counts)
-        assert min(counts) < max(counts)
-        np.testing.assert_array_equal(found.selection.channels, response.channels(found.layout))
-
-    def test_the_gap_is_kept_and_the_result_is_no_worse_than_even_spacing(self) -> None:
-        room = load_responses(SAMPLE).with_waveguides(SAMPLE_RECEIVER, 1.45)
-        threshold: dict[str, Any] = {"snr_db": 45.0, "mse_threshold": 0.03}
-        found = best_places(room, None, None, 4, min_gap_m=0.5, starts=2, **threshold)
-        assert np.diff(found.layout, axis=1).min() >= 0.5 - 1e-9
-        even = room.places_m[:, [22, 67, 112, 157]]
-        assert found.selection.selected_count > select(room.channels(even), None, **threshold).selected_count
-        again = best_places(room, None, None, 4, min_gap_m=0.5, starts=2, **threshold)
-        np.testing.assert_array_equal(again.indices, found.indices)
-
-    def test_too_many_antennas_are_refused(self) -> None:
-        with pytest.raises(InvalidInput, match=r"antennas = 3.*min_gap_m = 1"):
-            best_places(sampled(places_m=np.arange(5) * 0.4), None, 1.0, 3, min_gap_m=1.0)
 
 
 class Tensor:

@@ -1,10 +1,11 @@
-"""What compiled loops know of a channel: the closed form of eq. (64), and a tabulated factor if there is one.
+"""What compiled loops know of a channel: the closed form of eq. (64), and a table if there is one.
 
-Loops compute the closed form (`pass_uplink`). Every other model is the closed form times a factor f_{k,m}(l)
-(`factor`), which loops take from a table of cubic polynomials along the waveguides. The table is only used
+Loops compute the closed form (`pass_uplink`). Other models are the closed form times a factor f_{k,m}(l)
+(`factor`), which loops take from a table of cubic polynomials along the waveguides. Responses that are known
+at some places only (`sampled_uplink`) replace the closed form: a table has their values. Tables are only used
 to search; channels of a result are always computed from the model itself.
 
-Without a factor, `Field.factor` is None. Numba compiles a version of each kernel for either case, so that the
+Without a table, `Field.factor` is None. Numba compiles a version of each kernel for every case, so that the
 closed form alone costs nothing.
 """
 
@@ -19,6 +20,7 @@ from airpass.core.types import Index, Real, Single
 from airpass.kernels.jit import inlined, kernel
 
 SMALLEST_SQUARE = 1e-30  # of a factor, below which its logarithmic derivative is left out
+LARGEST_ENTRY = np.float32(32000.0)  # of tables of responses as 16-bit integers
 
 
 class FactorTable(NamedTuple):
@@ -29,6 +31,20 @@ class FactorTable(NamedTuple):
     coefficients: Single
     peak: Single  # largest |f| on each waveguide, above zero; shape (M, K)
     cells_per_m: float
+
+
+class SampledTable(NamedTuple):
+    """Responses at given places, in place of the closed form."""
+
+    places: Real  # positions in metres, increasing, shape (M, P)
+    values: Single  # g_{k,m,n}, real and imaginary part, shape (M, P, 2, K)
+    peak: Single  # largest |g_{k,m,n}| on each waveguide, above zero; shape (M, K)
+
+    def scaled(self, scale: Real) -> "SampledTable":
+        """The responses times a factor of each device, shape (K,)."""
+        return self._replace(
+            values=(self.values * scale).astype(np.float32), peak=(self.peak * scale).astype(np.float32)
+        )
 
 
 class Field(NamedTuple):
@@ -44,7 +60,8 @@ class Field(NamedTuple):
     # split. Shape (2 + N, M). One array, because calls count references to every array.
     feed: Real
     loss_per_m: float  # attenuation of amplitudes along the waveguide, nepers per metre
-    factor: FactorTable | None = None  # f_{k,m}(l); None for the closed form alone
+    # f_{k,m}(l), or the responses themselves; None for the closed form alone.
+    factor: FactorTable | SampledTable | None = None
 
 
 @inlined
@@ -124,6 +141,45 @@ def _modulate_slope(
     return slope_re + x, slope_im + y
 
 
+@inlined
+def _number(table: SampledTable, place: float, waveguide: int) -> int:
+    """Number of the place nearest to a position."""
+    row = table.places[waveguide]
+    low, high = 0, row.size - 1
+    while low < high:
+        middle = (low + high) // 2
+        if row[middle] < place:
+            low = middle + 1
+        else:
+            high = middle
+    return low - 1 if low > 0 and place - row[low - 1] < row[low] - place else low
+
+
+@kernel
+def _look_up(table: SampledTable, place: float, waveguide: int, re: Real, im: Real) -> None:
+    values = table.values[waveguide, _number(table, place, waveguide)]
+    for k in range(re.size):
+        re[k], im[k] = values[0, k], values[1, k]
+
+
+@kernel
+def _look_up_packed(
+    table: SampledTable, place: float, waveguide: int, device: Index, re: Single, im: Single
+) -> None:
+    values = table.values[waveguide, _number(table, place, waveguide)]
+    for k in range(re.size):
+        re[k], im[k] = values[0, device[k]], values[1, device[k]]
+
+
+@kernel
+def _look_up_one(
+    table: SampledTable, place: float, waveguide: int, device: int, re: np.float32, im: np.float32
+) -> tuple[np.float32, np.float32]:
+    values = table.values[waveguide, _number(table, place, waveguide)]
+    per_peak = LARGEST_ENTRY / table.peak[waveguide, device]
+    return per_peak * values[0, device], per_peak * values[1, device]
+
+
 # The functions that kernels call. Their code is chosen by the type of the first argument, at compile time:
 # without a table there is none. Unlike with `overload`, arguments are not counted as references then.
 
@@ -137,6 +193,13 @@ def _call(function: Any, result: Any) -> Any:
     return codegen
 
 
+def _of(table: Any, factor: Any, sampled: Any) -> Any:
+    """The function for the type of a table; None without a table."""
+    if isinstance(table, types.NoneType):
+        return None
+    return sampled if table.instance_class is SampledTable else factor
+
+
 def _nothing(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.get_dummy_value()
 
@@ -146,14 +209,16 @@ def _last_two(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 
 def _modulate_typing(typingctx: Any, table: Any, place: Any, waveguide: Any, re: Any, im: Any) -> Any:
-    codegen = _nothing if isinstance(table, types.NoneType) else _call(_modulate, types.none)
+    chosen = _of(table, _modulate, _look_up)
+    codegen = _nothing if chosen is None else _call(chosen, types.none)
     return types.none(table, place, waveguide, re, im), codegen
 
 
 def _packed_typing(
     typingctx: Any, table: Any, place: Any, waveguide: Any, device: Any, re: Any, im: Any
 ) -> Any:
-    codegen = _nothing if isinstance(table, types.NoneType) else _call(_modulate_packed, types.none)
+    chosen = _of(table, _modulate_packed, _look_up_packed)
+    codegen = _nothing if chosen is None else _call(chosen, types.none)
     return types.none(table, place, waveguide, device, re, im), codegen
 
 
@@ -166,7 +231,8 @@ def _slopes_typing(
 
 def _one_typing(typingctx: Any, table: Any, place: Any, waveguide: Any, device: Any, re: Any, im: Any) -> Any:
     pair = types.UniTuple(types.float32, 2)
-    codegen = _last_two if isinstance(table, types.NoneType) else _call(_modulate_one, pair)
+    chosen = _of(table, _modulate_one, _look_up_one)
+    codegen = _last_two if chosen is None else _call(chosen, pair)
     return pair(table, place, waveguide, device, types.float32, types.float32), codegen
 
 
@@ -178,23 +244,22 @@ def _slope_typing(
     return pair(table, place, waveguide, device, types.float64, types.float64), codegen
 
 
-# (table, place, waveguide, re, im): multiply the responses of all devices to an antenna by the factor.
-modulate = cast(Callable[[FactorTable | None, float, int, Real, Real], None], intrinsic(_modulate_typing))
+Table = FactorTable | SampledTable | None
+# (table, place, waveguide, re, im): multiply the responses of all devices to an antenna by the factor, or
+# replace them.
+modulate = cast(Callable[[Table, float, int, Real, Real], None], intrinsic(_modulate_typing))
 # (table, place, waveguide, device, re, im): the same in single precision, for the devices in `device`.
-modulate_packed = cast(
-    Callable[[FactorTable | None, float, int, Index, Single, Single], None], intrinsic(_packed_typing)
-)
+modulate_packed = cast(Callable[[Table, float, int, Index, Single, Single], None], intrinsic(_packed_typing))
 # (table, place, waveguide, device, re, im): add (df/dl)/f to the logarithmic derivatives of these devices.
-modulate_slopes = cast(
-    Callable[[FactorTable | None, float, int, Index, Single, Single], None], intrinsic(_slopes_typing)
-)
-# (table, place, waveguide, device, re, im): the response of one device times the factor over its peak.
+modulate_slopes = cast(Callable[[Table, float, int, Index, Single, Single], None], intrinsic(_slopes_typing))
+# (table, place, waveguide, device, re, im): the response of one device times the factor over its peak; for
+# sampled responses, the response over its peak, times `LARGEST_ENTRY`.
 modulate_one = cast(
-    Callable[[FactorTable | None, float, int, int, np.float32, np.float32], tuple[np.float32, np.float32]],
+    Callable[[Table, float, int, int, np.float32, np.float32], tuple[np.float32, np.float32]],
     intrinsic(_one_typing),
 )
 # (table, place, waveguide, device, re, im): a logarithmic derivative with (df/dl)/f added.
 modulate_slope = cast(
-    Callable[[FactorTable | None, float, int, int, float, float], tuple[float, float]],
+    Callable[[Table, float, int, int, float, float], tuple[float, float]],
     intrinsic(_slope_typing),
 )

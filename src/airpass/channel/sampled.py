@@ -15,6 +15,7 @@ the waveguide to its feed,
 is not part of it; `with_waveguides` adds it. Measurements at the feed include it.
 """
 
+import hashlib
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -129,6 +130,15 @@ class SampledResponse:
             f"SampledResponse({waveguides} waveguides, {places} places, {devices} devices{carrier}, "
             f"{guide} waveguides' propagation, mean path gain {self.mean_path_gain_db:.1f} dB)"
         )
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of all that channels depend on; the same for `.npz` and `.mat`, in hexadecimal digits."""
+        digest = hashlib.sha256(repr((self.response.shape, self.waveguide_included)).encode())
+        digest.update(repr(self.carrier_ghz).encode())
+        for values in (self.response, self.places_m):
+            digest.update(values.tobytes())
+        return digest.hexdigest()
 
     # Channels ------------------------------------------------------------------------
 

@@ -160,17 +160,18 @@ def _scenario(
     overrides: Sequence[str],
 ) -> "Scenario":
     """The scenario of a file or a preset, or the paper's, with some values changed."""
-    from airpass.scenario import Scenario, read_tables
+    from airpass.scenario import Scenario, scenario_tables
     from airpass.scenario.devices import LISTS
 
-    tables = read_tables(path) if path is not None else {}
+    tables = scenario_tables(path) if path is not None else {}
     if preset is not None:
         tables["preset"] = preset
     given = [f"{key}={value}" for key, value in shorthand.items() if value is not None]
     _merge(tables, nested(given, "set"))
     _merge(tables, nested(overrides, "set"))
-    devices = tables.get("devices", {})
-    if seed is not None and isinstance(devices, dict) and not set(LISTS) & set(devices):
+    devices, channel = tables.get("devices", {}), tables.get("channel", {})
+    drawn = isinstance(devices, dict) and not set(LISTS) & set(devices)
+    if seed is not None and drawn and not (isinstance(channel, dict) and "responses" in channel):
         tables.setdefault("devices", {})["seed"] = seed
     return Scenario.from_dict(tables)
 

@@ -51,7 +51,8 @@ grid sums are in single precision; (K + 8) 2^-23 sum_k a_k(p) a_k(p') covers the
 A loss along the waveguides multiplies every amplitude by at most one, at each place by the same number for
 all devices. It only lowers W_m and |R|, so that the bounds hold. The same is true of a channel model with a
 factor of at most one for W_m, but not for |R|: then correlations are left out. Other models are refused.
-With a proportional split of power all antennas get the largest share.
+With a proportional split of power all antennas get the largest share. With responses on candidate places,
+a_{k,m} is their modulus, places take the place of cells, and correlations are left out.
 
 Bounds are rounded outwards by a relative `SLACK`, far above the rounding errors of double precision.
 Layouts may exceed the limits by the tolerance of `Scenario.checked_layout`.
@@ -65,6 +66,8 @@ from math import ceil, floor
 
 import numpy as np
 
+from airpass.channel.sampled import SampledResponse
+from airpass.channel.sampled_uplink import SampledUplink
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import Report, discard
 from airpass.core.threads import one_blas_thread
@@ -252,8 +255,11 @@ class _Amplitudes:
     """Inequality (A) of a scenario."""
 
     def __init__(self, scenario: Scenario) -> None:
-        edges, _, self.apart = _cells(scenario, CELLS_PER_GAP, CELLS)
         self.antennas = scenario.receiver.antennas
+        if isinstance(scenario.uplink, SampledUplink):
+            self.cells, self.apart = _at_places(scenario, scenario.uplink.sampled)
+            return
+        edges, _, self.apart = _cells(scenario, CELLS_PER_GAP, CELLS)
         x = scenario.devices.x_m[:, None]
         offsets = _offsets(scenario)
         strengths = _strengths(scenario)[:, None]
@@ -274,6 +280,25 @@ class _Amplitudes:
         """Upper bound on the score of every device, shape (K,)."""
         devices = self.cells.shape[1]
         return np.array([self.bound(row)[0] ** 2 for row in np.eye(devices)])
+
+
+def _at_places(scenario: Scenario, sampled: SampledResponse) -> tuple[Real, np.ndarray]:
+    """Amplitudes at places as those of cells, shape (M, K, P), zero beyond the last, and steps apart."""
+    receiver = scenario.receiver
+    assert scenario.candidates is not None
+    rows = scenario.candidates.places
+    scale = np.sqrt(scenario.budget / receiver.antennas) / scenario.weights
+    cells = np.zeros((len(rows), scale.size, max(row.size for row in rows)))
+    apart = np.ones(len(rows), np.int64)
+    for m, row in enumerate(rows):
+        chosen = np.searchsorted(sampled.places_m[m], row)
+        cells[m, :, : row.size] = (np.abs(sampled.response[m, chosen]) * scale).T
+        # Steps to the next place at the gap, the fewest anywhere.
+        gap = receiver.min_gap_m - 2.0 * ROUNDING * receiver.lengths[m]
+        after = np.searchsorted(row, row + gap)
+        steps = (after - np.arange(row.size))[after < row.size]
+        apart[m] = max(1, steps.min(initial=row.size))
+    return cells, apart
 
 
 @kernel

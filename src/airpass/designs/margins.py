@@ -69,7 +69,7 @@ def margins(scenario: Scenario, tolerance_mm: float, confidence: float, displace
     if not scenario.uplink.closed_form:
         raise InvalidInput(
             "tolerance_mm and displacement_mm: required scores are known for the paper's channel only; set "
-            f"both to 0, or leave out {scenario.channel.factors[0].label}"
+            f"both to 0, or leave out {scenario.channel.label}"
         )
     averages = _averages(scenario)
     if tolerance_mm > 0.0:

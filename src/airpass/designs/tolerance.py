@@ -20,6 +20,7 @@ import numpy as np
 from airpass import aircomp
 from airpass.aircomp import Link
 from airpass.core import checks
+from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
@@ -124,6 +125,11 @@ def tolerance(
     checks.at_least("displacement_mm", displacement_mm, 0.0)
     checks.at_least("channel_error", channel_error, 0.0)
     checks.whole("draws", draws, 1)
+    if design.scenario.channel.responses is not None and (position_mm > 0.0 or displacement_mm > 0.0):
+        raise InvalidInput(
+            f"{design.scenario.channel.label}: are known at their places and for their devices only; set "
+            "position_mm and displacement_mm to 0"
+        )
     seed = design.seed if seed is None else checks.whole("seed", seed, 0)
     sent = {name: np.empty(draws) for name in RECEIVERS}
     counts = {name: np.empty(draws) for name in RECEIVERS}

@@ -64,27 +64,9 @@ def _floor(design: Design) -> tuple[float, float, float, float]:
 def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     devices = design.scenario.devices
     left, right, bottom, top = _floor(design)
-    step = max(right - left, top - bottom) / FLOOR_POINTS
-    x = np.arange(left + step / 2, right, step)
-    y = np.arange(bottom + step / 2, top, step)
-    z = float(np.median(devices.z_m))
-    level = 10.0 * np.log10(np.maximum(floor_gain(design, x, y, z), 1e-300))
-    peak = float(level.max())
-    span = min(max(SMALLEST_SPAN_DB, peak - float(np.quantile(level, WHITE_SHARE))), LARGEST_SPAN_DB)
-    image = axes.imshow(
-        np.maximum(level, peak - span),  # else pixels next to those without gain would be white too
-        extent=(left, right, bottom, top),
-        origin="lower",
-        cmap="Greys",
-        vmin=peak - span,
-        vmax=peak + span,  # the darkest shade stays lighter than the markers
-        aspect="equal",
-        interpolation="bilinear",
-        interpolation_stage="data",
-    )
-    bar = figure.colorbar(image, cax=axes.inset_axes((1.01, 0.0, 0.012, 1.0)))
-    bar.ax.set_ylim(peak - span, peak)
-    bar.set_label(typeset(f"mean receive gain{f' at z = {z:g} m' if z else ''}, dB"))
+    if design.scenario.channel.responses is None:
+        _draw_gain(figure, axes, design)
+    axes.set_aspect("equal")
     draw_obstacles(axes, design.scenario)
     if design.layout is not None:
         _draw_waveguides(axes, design.scenario, design.layout)
@@ -140,12 +122,39 @@ def draw_obstacles(axes: Axes, scenario: Scenario) -> None:
             axes.plot([], [], "o", color=ORANGE, ms=6.5, mew=0.0, label="obstacle")
 
 
+def _draw_gain(figure: Figure, axes: Axes, design: Design) -> None:
+    """The mean gain as shades of grey; responses on candidate places have none off their devices."""
+    left, right, bottom, top = _floor(design)
+    step = max(right - left, top - bottom) / FLOOR_POINTS
+    x = np.arange(left + step / 2, right, step)
+    y = np.arange(bottom + step / 2, top, step)
+    z = float(np.median(design.scenario.devices.z_m))
+    level = 10.0 * np.log10(np.maximum(floor_gain(design, x, y, z), 1e-300))
+    peak = float(level.max())
+    span = min(max(SMALLEST_SPAN_DB, peak - float(np.quantile(level, WHITE_SHARE))), LARGEST_SPAN_DB)
+    image = axes.imshow(
+        np.maximum(level, peak - span),  # else pixels next to those without gain would be white too
+        extent=(left, right, bottom, top),
+        origin="lower",
+        cmap="Greys",
+        vmin=peak - span,
+        vmax=peak + span,  # the darkest shade stays lighter than the markers
+        interpolation="bilinear",
+        interpolation_stage="data",
+    )
+    bar = figure.colorbar(image, cax=axes.inset_axes((1.01, 0.0, 0.012, 1.0)))
+    bar.ax.set_ylim(peak - span, peak)
+    bar.set_label(typeset(f"mean receive gain{f' at z = {z:g} m' if z else ''}, dB"))
+
+
 def _draw_waveguides(axes: Axes, scenario: Scenario, layout: Real) -> None:
     """Waveguides with their antennas, feeds and given places, and their heights if these differ.
 
     Waveguides above each other, at the same y, are drawn side by side, the highest at the top.
     """
-    receiver, candidates = scenario.receiver, scenario.candidates
+    receiver = scenario.receiver
+    # The many places of responses would hide the antennas.
+    candidates = scenario.candidates if scenario.channel.responses is None else None
     figure = axes.get_figure(root=True)
     assert figure is not None
     heights, offsets = receiver.heights, _offsets_pt(receiver)

@@ -63,8 +63,8 @@ def anywhere(scenario: Scenario, name: str) -> None:
     """
     if scenario.candidates is not None:
         raise InvalidInput(
-            f"channel.candidates_m: {name} moves antennas continuously; use airpass-plus, elementwise or "
-            "fixed"
+            f"{scenario.candidates.key}: {name} moves antennas continuously; use airpass-plus, elementwise "
+            "or fixed"
         )
 
 

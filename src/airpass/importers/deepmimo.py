@@ -18,7 +18,7 @@ from airpass.channel.sampled import SampledResponse
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.types import Complex, Real
-from airpass.importers.points import checked_origin, chosen_of, rows_of, sum_paths
+from airpass.importers.points import responses_between, sum_paths
 
 INSTALL = "DeepMIMO is not installed: pip install 'airpass[deepmimo]'"
 PHASES = ("auto", "at-carrier", "without-delay")
@@ -110,16 +110,7 @@ def from_dataset(
     ends = (transmitters, receivers)
     if places == "receivers":
         gains, ends = gains.T, (receivers, transmitters)
-    rows = rows_of(ends[0], origin_m, place_indices)
-    devices = chosen_of(device_indices, len(ends[1]), "devices")
-    return SampledResponse(
-        response=gains[rows.indices][:, :, devices],
-        places_m=rows.places_m,
-        waveguide_included=False,
-        device_xyz_m=ends[1][devices] - checked_origin(origin_m),
-        carrier_ghz=carrier_hz / 1e9,
-        description=description,
-    )
+    return responses_between(gains, *ends, origin_m, place_indices, device_indices, carrier_hz, description)
 
 
 def _members(dataset: Any) -> list[Any]:

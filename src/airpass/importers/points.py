@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from airpass.channel.sampled import SampledResponse
 from airpass.core.errors import InvalidInput
 from airpass.core.types import Complex, Index, Real
 
@@ -86,6 +87,48 @@ def chosen_of(indices: Any, count: int, what: str) -> Index:
     if np.unique(values).size < values.size:
         raise InvalidInput(f"{what}: indices must differ from each other")
     return values.astype(np.int64)
+
+
+def responses_between(
+    gains: Complex,
+    points: Real,
+    devices: Real,
+    origin_m: Any,
+    place_indices: Any,
+    device_indices: Any,
+    carrier_hz: float,
+    description: str,
+) -> SampledResponse:
+    """Responses at points that are places of devices at other points, without the waveguides.
+
+    Parameters
+    ----------
+    gains
+        Responses of single antennas, shape (points, devices).
+    points, devices
+        [x, y, z] in metres, shapes (points, 3) and (devices, 3).
+    origin_m, place_indices
+        As for `rows_of`.
+    device_indices
+        Numbers of the devices to use, in their order; None for all.
+    carrier_hz, description
+        Carrier frequency, and text to keep with the responses.
+
+    Returns
+    -------
+    SampledResponse
+        Responses at the antennas.
+    """
+    rows = rows_of(points, origin_m, place_indices)
+    chosen = chosen_of(device_indices, len(devices), "devices")
+    return SampledResponse(
+        response=gains[rows.indices][:, :, chosen],
+        places_m=rows.places_m,
+        waveguide_included=False,
+        device_xyz_m=devices[chosen] - checked_origin(origin_m),
+        carrier_ghz=carrier_hz / 1e9,
+        description=description,
+    )
 
 
 def sum_paths(amplitude: Any, delay_s: Any, carrier_hz: float | None) -> Complex:

@@ -20,7 +20,7 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.types import Real
 from airpass.importers.llvm import llvm_hint
-from airpass.importers.points import checked_origin, chosen_of, rows_of, sum_paths
+from airpass.importers.points import checked_origin, responses_between, sum_paths
 from airpass.scenario import Receiver
 
 INSTALL = "Sionna RT is not installed: pip install 'airpass[sionna]'"
@@ -165,15 +165,8 @@ def from_paths(
     ends = (_points(paths.targets), _points(paths.sources))
     if places == "transmitters":
         gains, ends = gains.T, (ends[1], ends[0])
-    rows = rows_of(ends[0], origin_m, place_indices)
-    devices = chosen_of(device_indices, len(ends[1]), "devices")
-    return SampledResponse(
-        response=gains[rows.indices][:, :, devices],
-        places_m=rows.places_m,
-        waveguide_included=False,
-        device_xyz_m=ends[1][devices] - checked_origin(origin_m),
-        carrier_ghz=_carrier_hz(scene) / 1e9,
-        description=description,
+    return responses_between(
+        gains, *ends, origin_m, place_indices, device_indices, _carrier_hz(scene), description
     )
 
 

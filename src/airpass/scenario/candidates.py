@@ -24,6 +24,7 @@ class Candidates:
     # Smallest distance of antennas: the minimum gap less rounding, or half a step if that is more, so that no
     # two antennas have the same place.
     gap_m: float
+    key: str = KEY  # of a scenario, that gives the places
 
     def nearest(self, layout: Real) -> Real:
         """The feasible choice of places with the smallest sum of distances to the antennas of a layout.
@@ -71,7 +72,7 @@ class Candidates:
             away = np.abs(nearest - positions) > ROUNDING * lengths[m]
             for n in np.flatnonzero(away)[:1]:
                 raise InvalidInput(
-                    f"layout[{m}][{n}] = {positions[n]:g}: is not one of {KEY}; the nearest is "
+                    f"layout[{m}][{n}] = {positions[n]:g}: is not a place of {self.key}; the nearest is "
                     f"{nearest[n]:g} m"
                 )
             if (np.diff(nearest) <= 0.0).any():
@@ -127,16 +128,33 @@ def candidates_on(receiver: Receiver, given: Any) -> Candidates | None:
         The places; None if antennas can be anywhere. `InvalidInput` is raised if they do not suffice for N
         antennas.
     """
-    if given is None:
-        return None
-    rows = _rows(receiver, given)
+    return None if given is None else candidates_of(receiver, rows_on(receiver, given), KEY)
+
+
+def candidates_of(receiver: Receiver, rows: tuple[Real, ...], key: str) -> Candidates:
+    """The places of a receiver, given one by one.
+
+    Parameters
+    ----------
+    receiver
+        The receiver.
+    rows
+        Places of every waveguide in metres, in rising order.
+    key
+        Key of a scenario, that gives them, for messages.
+
+    Returns
+    -------
+    Candidates
+        The places. `InvalidInput` is raised if they do not suffice for N antennas.
+    """
     steps = [np.diff(row).min() for row in rows if row.size > 1]
     half = 0.5 * float(min(steps, default=0.0))
     gap = max(receiver.min_gap_m - 0.5 * ROUNDING * float(receiver.lengths.min()), half)
     for m, (row, length) in enumerate(zip(rows, receiver.lengths, strict=True)):
         if row.size and not (row[0] >= 0.0 and row[-1] <= length * (1.0 + ROUNDING)):
             raise InvalidInput(
-                f"{KEY}: waveguide {m} has places from {row[0]:g} to {row[-1]:g} m: must be within 0 and "
+                f"{key}: waveguide {m} has places from {row[0]:g} to {row[-1]:g} m: must be within 0 and "
                 f"{length:g} m"
             )
         chosen, last = 0, -np.inf
@@ -145,14 +163,27 @@ def candidates_on(receiver: Receiver, given: Any) -> Candidates | None:
                 chosen, last = chosen + 1, place
         if chosen < receiver.antennas:
             raise InvalidInput(
-                f"{KEY}: waveguide {m} has places for {chosen} antennas {receiver.min_gap_m:g} m apart: must "
+                f"{key}: waveguide {m} has places for {chosen} antennas {receiver.min_gap_m:g} m apart: must "
                 f"be at least receiver.antennas = {receiver.antennas}"
             )
-    return Candidates(rows, gap)
+    return Candidates(rows, gap, key)
 
 
-def _rows(receiver: Receiver, given: Any) -> tuple[Real, ...]:
-    """The places of every waveguide."""
+def rows_on(receiver: Receiver, given: Any) -> tuple[Real, ...]:
+    """The places of every waveguide.
+
+    Parameters
+    ----------
+    receiver
+        The receiver.
+    given
+        A checked value of `candidates_m`, not None.
+
+    Returns
+    -------
+    tuple[Real, ...]
+        Places in metres, in rising order.
+    """
     if isinstance(given, float):
         counts = np.floor(receiver.lengths / given * (1.0 + ROUNDING)).astype(int) + 1
         return tuple(

@@ -5,16 +5,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from operator import is_
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 from airpass.channel import MODELS
 from airpass.channel.blockage import Blockage
 from airpass.channel.factor import ChannelFactor, RecordedFactor
 from airpass.channel.rician import Rician
+from airpass.channel.sampled import SampledResponse
+from airpass.channel.sampled_uplink import LABEL as RESPONSES
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import options_dict, with_options
 from airpass.scenario.candidates import checked_candidates
+from airpass.scenario.responses import Responses, resolved
 from airpass.wideband import RULES, WORST
 
 EQUAL, PROPORTIONAL = SPLITS = ("equal", "proportional")
@@ -52,6 +56,9 @@ class Channel:
     # Other factors on the channel: a model as an object, a class, a name, `file.py:Name`, or a list of these;
     # stored as a tuple of objects.
     models: tuple[ChannelFactor, ...] = ()
+    # Responses on candidate places in place of eq. (64), from a ray tracer or measured: a file, or a
+    # `SampledResponse`; stored as `Responses`. Places and devices are those of the responses.
+    responses: Responses | SampledResponse | str | Path | None = None
 
     def __post_init__(self) -> None:
         checks.keep(
@@ -60,6 +67,7 @@ class Channel:
             power_split=checks.one_of("channel.power_split", self.power_split, SPLITS),
             candidates_m=checked_candidates(self.candidates_m),
             models=_resolved(self.models),
+            responses=resolved(self.responses),
         )
         checks.whole("channel.subcarriers", self.subcarriers, 1)
         checks.one_of("channel.subcarrier_rule", self.subcarrier_rule, RULES)
@@ -69,6 +77,16 @@ class Channel:
         if self.seed is not None:
             checks.whole("channel.seed", self.seed, 0)
         self._check_parts()
+        if self.responses is not None:
+            self._check_alone()
+
+    def _check_alone(self) -> None:
+        """Refuse what responses already include."""
+        given = [f"channel.{key}" for key in PARTS if getattr(self, key) != _default(key)]
+        for label in (*given, *(model.label for model in self.models)):
+            raise InvalidInput(
+                f"{label} cannot be combined with {RESPONSES}, which replace the paper's channel altogether"
+            )
 
     def _check_parts(self) -> None:
         """Check the options of every part, and that they have an effect."""
@@ -110,6 +128,18 @@ class Channel:
             found.append(self._rician(self.rician_k_db))
         return (*found, *self.models)
 
+    @property
+    def response_source(self) -> Responses | None:
+        """`responses` as stored."""
+        return cast(Responses | None, self.responses)
+
+    @property
+    def label(self) -> str:
+        """Key of responses or of the first factor, for messages; "" if there are none."""
+        if self.responses is not None:
+            return RESPONSES
+        return self.factors[0].label if self.factors else ""
+
     def split_delta(self, antennas: int) -> float | None:
         """delta of the split of power, for N antennas on each waveguide; None for an equal split."""
         if self.power_split == EQUAL:
@@ -146,6 +176,8 @@ class Channel:
                 table |= {name: getattr(self, name) for name in (key, *options)}
         table |= {"candidates_m": _plain(self.candidates_m), "seed": self.seed}
         table = {name: value for name, value in table.items() if value is not None}
+        if self.response_source is not None:
+            table["responses"] = self.response_source.to_dict()
         tables = [_model_table(model) for model in self.models]
         if len(tables) == 1 and all(table.get(key) == tables[0][key] for key in _KEYS & tables[0].keys()):
             return tables[0] | table
@@ -186,7 +218,8 @@ def channel_from(table: Any, trusted: bool) -> Channel:
         Fields of `Channel`. A model is given by `model` next to its options, or several by
         `models`, a list of such tables.
     trusted
-        Whether code that a table names may be imported.
+        Whether code that a table names may be imported. If not, files of responses are read when they are
+        first used.
 
     Returns
     -------
@@ -196,6 +229,8 @@ def channel_from(table: Any, trusted: bool) -> Channel:
     if not isinstance(table, Mapping):
         raise InvalidInput(f"channel = {table!r}: must be a table of keys")
     own = {key: value for key, value in table.items() if key in _KEYS}
+    if "responses" in own:
+        own["responses"] = resolved(own["responses"], wait=not trusted)
     rest = {key: value for key, value in table.items() if key not in _KEYS}
     if "model" in table:
         if "models" in table:

@@ -67,12 +67,11 @@ class DeviceDraw:
             The devices.
         """
         rng = stream(self.seed, Purpose.DEVICES, *indices)
-        share = max(1, round(MNIST_TRAINING_IMAGES / self.count))
         return Devices(
             x_m=rng.uniform(*self.x_range_m, self.count),
             y_m=rng.uniform(*self.y_range_m, self.count),
             gain=rng.uniform(*self.gain_range, self.count),
-            samples=np.full(self.count, share),
+            samples=even_samples(self.count),
             z_m=np.array(self.z_m),
             drawn_from=self,
         )
@@ -128,6 +127,11 @@ class Devices:
     def has_priorities(self) -> bool:
         """Whether priorities differ from one."""
         return bool((self.priority != 1.0).any())
+
+
+def even_samples(count: int) -> Real:
+    """The samples of MNIST split evenly among K devices, shape (K,)."""
+    return np.full(count, max(1.0, round(MNIST_TRAINING_IMAGES / count)))
 
 
 def sample_priorities(samples: Real) -> Real:

@@ -63,6 +63,10 @@ def displaced(scenario: Scenario, places: Real) -> Scenario:
     Scenario
         A new scenario, with given devices.
     """
+    if scenario.channel.responses is not None:
+        raise InvalidInput(
+            f"{scenario.channel.label}: are known for devices at their positions; they cannot move"
+        )
     axes = dict(zip(("x_m", "y_m", "z_m"), np.asarray(places).T, strict=False))
     return replace(scenario, devices=replace(scenario.devices, **axes, drawn_from=None))
 

@@ -86,6 +86,6 @@ def with_preset(data: Mapping[str, Any]) -> dict[str, Any]:
         tables.get("receiver", {}).pop("waveguide_y_m", None)
     if "radio" in tables:
         tables["radio"] = without_replaced_noise(tables["radio"], radio)
-    if set(LISTS) & set(devices):
+    if set(LISTS) & set(devices) or "responses" in given.get("channel", {}):
         tables.pop("devices", None)
     return {name: {**tables.get(name, {}), **given.get(name, {})} for name in (*given, *tables)}

@@ -5,12 +5,11 @@ set-ups. A scenario file is TOML with
 one table per part; `Scenario.load` and `Scenario.save` read and write it.
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import tomli_w
@@ -19,6 +18,8 @@ from airpass.channel.colocated import AXES, SHAPES, ColocatedArray, line_array, 
 from airpass.channel.factored import FactoredUplink
 from airpass.channel.model import ChannelModel
 from airpass.channel.pass_uplink import PassUplink
+from airpass.channel.sampled import SampledResponse
+from airpass.channel.sampled_uplink import SampledUplink
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
@@ -26,9 +27,11 @@ from airpass.core.types import Complex, Real
 from airpass.scenario.candidates import Candidates, candidates_on
 from airpass.scenario.channel import Channel, channel_from
 from airpass.scenario.devices import COLUMNS, LISTS, PRIORITY, DeviceDraw, Devices
+from airpass.scenario.files import scenario_tables
 from airpass.scenario.presets import with_preset
 from airpass.scenario.radio import LIGHT_M_S, Radio
 from airpass.scenario.receiver import ROUNDING, Receiver
+from airpass.scenario.responses import at_feeds, candidates_at, check_devices, devices_of, radio_table
 from airpass.scenario.weights import Weighting
 from airpass.wideband import WORST
 
@@ -43,12 +46,15 @@ class Scenario:
 
     receiver: Receiver = field(default_factory=Receiver)
     radio: Radio = field(default_factory=Radio)
-    devices: Devices = field(default_factory=lambda: DeviceDraw().draw())
+    # Drawn by default; with `channel.responses`, the devices of the responses.
+    devices: Devices = None  # type: ignore[assignment]
     weighting: Weighting = field(default_factory=Weighting)
     channel: Channel = field(default_factory=Channel)
 
     def __post_init__(self) -> None:
         self._check_channel()
+        if self.channel.responses is not None:
+            return
         receiver, devices = self.receiver, self.devices
         if devices.z_m.max() < receiver.heights.min() - CLOSEST_M:
             return
@@ -67,6 +73,10 @@ class Scenario:
         """Set the open seeds of the channel, and check it against the receiver."""
         if not isinstance(self.channel, Channel):
             raise InvalidInput(f"channel = {self.channel!r}: must be an airpass.Channel")
+        responses = self.channel.response_source
+        if cast(Devices | None, self.devices) is None:
+            own = DeviceDraw().draw() if responses is None else devices_of(responses.sampled, {})
+            checks.keep(self, devices=own)
         checks.keep(self, channel=self.channel.seeded(self.seed))
         longest = float(self.receiver.lengths.max())
         checks.decibels("channel.loss_db_per_m times length_m", self.channel.loss_db_per_m * longest)
@@ -75,7 +85,12 @@ class Scenario:
                 f"channel.power_split = {self.channel.power_split!r}: antennas are counted from the feed, "
                 "so that receiver.feed must be left or right"
             )
-        candidates_on(self.receiver, self.channel.candidates_m)
+        if responses is None:
+            candidates_on(self.receiver, self.channel.candidates_m)
+        else:
+            check_devices(self.devices, responses.sampled if responses.loaded else None)
+            if responses.loaded:
+                candidates_at(self._at_feeds, self.receiver, self.channel.candidates_m)
         self._check_band()
 
     def _check_band(self) -> None:
@@ -201,6 +216,8 @@ class Scenario:
     @cached_property
     def candidates(self) -> Candidates | None:
         """Where antennas can be; None if anywhere."""
+        if self.channel.responses is not None:
+            return candidates_at(self._at_feeds, self.receiver, self.channel.candidates_m)
         return candidates_on(self.receiver, self.channel.candidates_m)
 
     @property
@@ -264,12 +281,22 @@ class Scenario:
             )
 
     @cached_property
+    def _at_feeds(self) -> SampledResponse:
+        """The responses of the channel, which has some, at the feeds."""
+        responses = self.channel.response_source
+        assert responses is not None
+        check_devices(self.devices, responses.sampled)
+        return at_feeds(responses.sampled, self.receiver, self.radio, self.channel.loss_db_per_m)
+
+    @cached_property
     def uplink(self) -> ChannelModel:
         """The pinching-antenna channel as a function of the antenna positions.
 
         With subcarriers there is one for each: `subcarriers[s].uplink`.
         """
         self.require_one_carrier("a single channel")
+        if self.channel.responses is not None:
+            return SampledUplink(self._at_feeds)
         closed_form = PassUplink(
             device_x=self.devices.x_m,
             device_y=self.devices.y_m,
@@ -339,6 +366,11 @@ class Scenario:
             scenario's channel apply; loss, split of power and given places concern waveguides only.
         """
         self.require_one_carrier("a single channel")
+        if self.channel.responses is not None:
+            raise InvalidInput(
+                f"{self.channel.label}: holds for antennas on waveguides; leave it out for arrays without "
+                "waveguides"
+            )
         places = np.column_stack([self.devices.x_m, self.devices.y_m, self.devices.z_m])
         for k in np.flatnonzero((positions[:, None] == places).all(axis=2).any(axis=0))[:1]:
             raise InvalidInput(
@@ -418,7 +450,8 @@ class Scenario:
                     f"layout[{m}] has neighbours {gaps.min():g} m apart: must be in rising order, "
                     f"at least {self.receiver.min_gap_m:g} m apart"
                 )
-        if self.candidates is not None:
+        responses = self.channel.response_source
+        if (responses is None or responses.loaded) and self.candidates is not None:
             self.candidates.check(values, lengths)
         return values
 
@@ -464,12 +497,18 @@ class Scenario:
         for name, table in data.items():
             if not isinstance(table, Mapping):
                 raise InvalidInput(f"{name} = {table!r}: must be a table of keys")
+        channel = channel_from(data.get("channel", {}), trusted)
+        radio, devices = data.get("radio", {}), data.get("devices", {})
+        sampled = None
+        if channel.response_source is not None and channel.response_source.loaded:
+            sampled = channel.response_source.sampled
+            radio = radio_table(radio, sampled)
         return cls(
             receiver=_build(Receiver, "receiver", data.get("receiver", {})),
-            radio=Radio.from_dict(data.get("radio", {})),
-            devices=_devices(data.get("devices", {})),
+            radio=Radio.from_dict(radio),
+            devices=_devices(devices) if sampled is None else devices_of(sampled, devices),
             weighting=_build(Weighting, "weights", data.get("weights", {})),
-            channel=channel_from(data.get("channel", {}), trusted),
+            channel=channel,
         )
 
     @classmethod
@@ -486,7 +525,7 @@ class Scenario:
         Scenario
             The scenario.
         """
-        return cls.from_dict(read_tables(path))
+        return cls.from_dict(scenario_tables(path))
 
     def save(self, path: str | Path) -> None:
         """Write a scenario file, devices as explicit lists.
@@ -547,17 +586,6 @@ class Scenario:
 def _plain(value: Any) -> Any:
     """Tuples as lists."""
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
-
-
-def read_tables(path: str | Path) -> dict[str, Any]:
-    """The tables of a TOML file."""
-    try:
-        with open(path, "rb") as file:
-            return tomllib.load(file)
-    except OSError as error:
-        raise InvalidInput(f"{path}: cannot be read ({error.strerror})") from None
-    except (ValueError, RecursionError) as error:  # TOML syntax, encoding, or a number with too many digits
-        raise InvalidInput(f"{path}: not valid TOML: {error}") from None
 
 
 def _build(kind: type[T], section: str, table: Mapping[str, Any]) -> T:

@@ -183,7 +183,8 @@ def _trial(
             raise InvalidInput(f"schemes: {label!r} must be a selection method, as [channels] are given")
     else:
         devices = scenario["devices"] = _table("scenario.devices", scenario.get("devices", {}))
-        if not set(LISTS) & set(devices):
+        channel = _table("scenario.channel", scenario.get("channel", {}))
+        if not set(LISTS) & set(devices) and "responses" not in channel:
             devices.setdefault("seed", seed)
     if field:
         first, *rest = field.split(".")

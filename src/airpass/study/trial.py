@@ -135,7 +135,7 @@ class Trial:
         digests = {}
         for text in _texts((self.scenario, self.method, self.training)):
             path = referenced_file(text) if is_reference(text) else Path(text)
-            if path is not None and path.suffix in (".npz", ".py") and path.is_file():
+            if path is not None and path.suffix in (".npz", ".mat", ".py") and path.is_file():
                 digests[text] = hashlib.sha256(path.read_bytes()).hexdigest()
         for name in ("file", "weights"):
             given = (self.channels or {}).get(name)

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from airpass import aircomp
-from airpass.channel.field import Field, modulate_one
+from airpass.channel.field import LARGEST_ENTRY as LARGEST
+from airpass.channel.field import Field, SampledTable, modulate_one
 from airpass.channel.pass_uplink import element, guide_decay, guide_length, response_single
 from airpass.core.types import Complex, Index, Real, Short, Single
 from airpass.kernels.jit import inlined, kernel
@@ -23,7 +24,6 @@ from airpass.scenario.candidates import search_places
 from airpass.scenario.scenario import CLOSEST_M
 
 ENTRY_BYTES = 4  # real and imaginary part of a table entry
-LARGEST = np.float32(32000.0)  # of an entry
 
 
 class Space(NamedTuple):
@@ -117,15 +117,19 @@ def space_of(scenario: Scenario, scale: Real, step_m: float, table_bytes: float)
     points = places.shape[1] or int(float(receiver.lengths.max()) / step_m) + 1
     nearest = np.sqrt(np.maximum(field.offset_square, CLOSEST_M**2))
     amplitude = scale * field.amplitude
-    reference = float(np.max(amplitude / nearest))
-    amplitude = amplitude / reference
-    row_scale = (amplitude / nearest / float(LARGEST)).astype(np.float32)
-    if field.factor is not None:
-        row_scale *= field.factor.peak
+    if isinstance(field.factor, SampledTable):
+        reference = float(np.max(scale * field.factor.peak))
+        table = field.factor.scaled(scale / reference)
+        field, row_scale = field._replace(factor=table), table.peak / LARGEST
+    else:
+        reference = float(np.max(amplitude / nearest))
+        row_scale = (amplitude / reference / nearest / float(LARGEST)).astype(np.float32)
+        if field.factor is not None:
+            row_scale *= field.factor.peak
     stored = ENTRY_BYTES * receiver.waveguides * scale.size * points <= table_bytes
     shape = (receiver.waveguides, scale.size, 2, points) if stored else (0, 0, 2, 0)
     space = Space(
-        field._replace(amplitude=amplitude),
+        field._replace(amplitude=amplitude / reference),
         reference,
         receiver.lengths,
         gap_m,
