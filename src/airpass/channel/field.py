@@ -5,7 +5,7 @@ Loops compute the closed form (`pass_uplink`). Every other model is the closed f
 to search; channels of a result are always computed from the model itself.
 
 Without a factor, `Field.factor` is None. Numba compiles a version of each kernel for either case, so that the
-closed form alone costs nothing.
+closed form alone costs nothing. The same holds for waveguides without segments, `Field.segments`.
 """
 
 from collections.abc import Callable
@@ -15,6 +15,7 @@ import numpy as np
 from numba.core import types
 from numba.extending import intrinsic
 
+from airpass.channel.segments import Segments, segment_ends, segment_number
 from airpass.core.types import Index, Real, Single
 from airpass.kernels.jit import inlined, kernel
 
@@ -45,6 +46,7 @@ class Field(NamedTuple):
     feed: Real
     loss_per_m: float  # attenuation of amplitudes along the waveguide, nepers per metre
     factor: FactorTable | None = None  # f_{k,m}(l); None for the closed form alone
+    segments: Segments | None = None  # f_m is the feed of the first; None for whole waveguides
 
 
 @inlined
@@ -124,6 +126,25 @@ def _modulate_slope(
     return slope_re + x, slope_im + y
 
 
+_number, _ends = inlined(segment_number), inlined(segment_ends)
+
+
+@kernel
+def _segment_feed(segments: Segments, place: float, waveguide: int, feed: float) -> float:
+    length = segments.length[waveguide]
+    return feed + _number(place, length, segments.count) * length
+
+
+@kernel
+def _segment_span(
+    segments: Segments, place: float, waveguide: int, low: float, high: float
+) -> tuple[float, float]:
+    if not segments.selected:
+        return low, high
+    length = segments.length[waveguide]
+    return _ends(_number(place, length, segments.count), length, segments.count)
+
+
 # The functions that kernels call. Their code is chosen by the type of the first argument, at compile time:
 # without a table there is none. Unlike with `overload`, arguments are not counted as references then.
 
@@ -139,6 +160,10 @@ def _call(function: Any, result: Any) -> Any:
 
 def _nothing(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.get_dummy_value()
+
+
+def _last(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return args[-1]
 
 
 def _last_two(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -178,6 +203,17 @@ def _slope_typing(
     return pair(table, place, waveguide, device, types.float64, types.float64), codegen
 
 
+def _feed_typing(typingctx: Any, segments: Any, place: Any, waveguide: Any, feed: Any) -> Any:
+    codegen = _last if isinstance(segments, types.NoneType) else _call(_segment_feed, types.float64)
+    return types.float64(segments, types.float64, waveguide, types.float64), codegen
+
+
+def _span_typing(typingctx: Any, segments: Any, place: Any, waveguide: Any, low: Any, high: Any) -> Any:
+    pair = types.UniTuple(types.float64, 2)
+    codegen = _last_two if isinstance(segments, types.NoneType) else _call(_segment_span, pair)
+    return pair(segments, types.float64, waveguide, types.float64, types.float64), codegen
+
+
 # (table, place, waveguide, re, im): multiply the responses of all devices to an antenna by the factor.
 modulate = cast(Callable[[FactorTable | None, float, int, Real, Real], None], intrinsic(_modulate_typing))
 # (table, place, waveguide, device, re, im): the same in single precision, for the devices in `device`.
@@ -197,4 +233,11 @@ modulate_one = cast(
 modulate_slope = cast(
     Callable[[FactorTable | None, float, int, int, float, float], tuple[float, float]],
     intrinsic(_slope_typing),
+)
+# (segments, place, waveguide, feed): x of the feed of a place; `feed` is that of the first segment.
+segment_feed = cast(Callable[[Segments | None, float, int, float], float], intrinsic(_feed_typing))
+# (segments, place, waveguide, low, high): where the antennas of a waveguide with one at `place` can be: from `low`
+# to `high`, or on its segment only if one segment is selected.
+segment_span = cast(
+    Callable[[Segments | None, float, int, float, float], tuple[float, float]], intrinsic(_span_typing)
 )
