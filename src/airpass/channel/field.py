@@ -132,7 +132,7 @@ _number, _ends = inlined(segment_number), inlined(segment_ends)
 @kernel
 def _segment_feed(segments: Segments, place: float, waveguide: int, feed: float) -> float:
     length = segments.length[waveguide]
-    return feed + _number(place, length, segments.count) * length
+    return float(feed + _number(place, length, segments.parts) * length)
 
 
 @kernel
@@ -142,7 +142,7 @@ def _segment_span(
     if not segments.selected:
         return low, high
     length = segments.length[waveguide]
-    return _ends(_number(place, length, segments.count), length, segments.count)
+    return _ends(_number(place, length, segments.parts), length, segments.parts)
 
 
 # The functions that kernels call. Their code is chosen by the type of the first argument, at compile time:
@@ -236,8 +236,8 @@ modulate_slope = cast(
 )
 # (segments, place, waveguide, feed): x of the feed of a place; `feed` is that of the first segment.
 segment_feed = cast(Callable[[Segments | None, float, int, float], float], intrinsic(_feed_typing))
-# (segments, place, waveguide, low, high): where the antennas of a waveguide with one at `place` can be: from `low`
-# to `high`, or on its segment only if one segment is selected.
+# (segments, place, waveguide, low, high): where the antennas of a waveguide with one at `place` can be: from
+# `low` to `high`, or on its segment only if one segment is selected.
 segment_span = cast(
     Callable[[Segments | None, float, int, float, float], tuple[float, float]], intrinsic(_span_typing)
 )

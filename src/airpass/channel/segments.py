@@ -1,17 +1,17 @@
 """Waveguides that are cut into segments, each with a feed of its own.
 
-A waveguide of length L_m has Q segments of the length l_m = L_m/Q. Segment q = 0, ..., Q-1 extends from q l_m to
-(q+1) l_m; a place on a border belongs to the segment on its right, the end of the waveguide to the last. The feed
-of segment q is at f_m + q l_m, with f_m = 0, l_m or l_m/2 for feeds on the left, on the right or in the centre.
-Only the distance s_m(l) from an antenna to the feed of its segment differs from a whole waveguide, in phase and
-loss. At a border s_m jumps; derivatives there are those of the segment on the right.
+A waveguide of length L_m has Q segments of the length l_m = L_m/Q. Segment q = 0, ..., Q-1 extends from
+q l_m to (q+1) l_m; a place on a border belongs to the segment on its right, the end of the waveguide to the
+last. The feed of segment q is at f_m + q l_m, with f_m = 0, l_m or l_m/2 for feeds on the left, on the right
+or in the centre. Only the distance s_m(l) from an antenna to the feed of its segment differs from a whole
+waveguide, in phase and loss. At a border s_m jumps; derivatives there are those of the segment on the right.
 
-"summed": a combiner without loss adds the Q feeds, with amplitudes 1/sqrt(Q), to the receive chain of the waveguide.
-With N/Q antennas per segment, each has 1/sqrt(N/Q) 1/sqrt(Q) = 1/sqrt(N), as in eq. (64). This amplitude is used for
-all layouts.
+"summed": a combiner without loss adds the signals of the Q feeds, with amplitudes 1/sqrt(Q), for the receive
+chain of the waveguide. With N/Q antennas per segment, each has 1/sqrt(N/Q) 1/sqrt(Q) = 1/sqrt(N), as in eq.
+(64). This amplitude is used for all layouts.
 
-"selected": a switch connects one segment of each waveguide to its receive chain. All N antennas are on that segment,
-with the amplitude 1/sqrt(N).
+"selected": a switch connects one segment of each waveguide to its receive chain. All N antennas are on that
+segment, with the amplitude 1/sqrt(N).
 
 Q = 1 is the paper's waveguide.
 """
@@ -23,14 +23,14 @@ import numpy as np
 from airpass.core.types import Real
 
 SUMMED, SELECTED = SEGMENT_MODES = ("summed", "selected")
-BORDER = 1e-9  # over l_m: borders are moved to the left by it, so that rounding cannot move a place on a border
+BORDER = 1e-9  # share of l_m by which borders are moved to the left, against rounding
 
 
 class Segments(NamedTuple):
     """Arguments of kernels."""
 
     length: Real  # l_m, metres, shape (M,)
-    count: float  # Q
+    parts: float  # Q
     selected: bool  # whether all antennas of a waveguide are on one segment
 
 
@@ -92,10 +92,10 @@ def places_on(segments: Segments, nominal: Real, moved: Real) -> Real:
         `moved`, clipped to the segments of `nominal`. The ends of the waveguides do not clip.
     """
     length = segments.length[:, None]
-    number = segment_number(nominal, length, segments.count)
-    low, high = segment_ends(number, length, segments.count)
+    number = segment_number(nominal, length, segments.parts)
+    low, high = segment_ends(number, length, segments.parts)
     low = np.where(number == 0.0, -np.inf, low)
-    high = np.where(number == segments.count - 1.0, np.inf, high)
+    high = np.where(number == segments.parts - 1.0, np.inf, high)
     clipped: Real = np.clip(moved, low, high)
     return clipped
 
@@ -121,5 +121,5 @@ def segment_feeds(segments: Segments | None, places: Real, feed: Real) -> Real:
     if segments is None:
         return first
     length = segments.length[:, None]
-    result: Real = first + segment_number(places, length, segments.count) * length
+    result: Real = first + segment_number(places, length, segments.parts) * length
     return result

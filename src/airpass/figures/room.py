@@ -61,7 +61,7 @@ def _floor(design: Design) -> tuple[float, float, float, float]:
 
 
 def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
-    receiver, devices = design.scenario.receiver, design.scenario.devices
+    devices = design.scenario.devices
     left, right, bottom, top = _floor(design)
     step = max(right - left, top - bottom) / FLOOR_POINTS
     x = np.arange(left + step / 2, right, step)
@@ -131,8 +131,8 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
 def _draw_waveguides(axes: Axes, scenario: Scenario, layout: Real) -> None:
     """Waveguides with their antennas and feeds, and their heights if these differ.
 
-    Waveguides above each other, at the same y, are drawn side by side, the highest at the top. Segments that are
-    not connected are grey.
+    Waveguides above each other, at the same y, are drawn side by side, the highest at the top. Segments that
+    are not connected are grey.
     """
     receiver, count = scenario.receiver, scenario.channel.segments
     figure = axes.get_figure(root=True)
@@ -147,7 +147,8 @@ def _draw_waveguides(axes: Axes, scenario: Scenario, layout: Real) -> None:
         connected = np.full(count, not scenario.selects_segments)
         connected[np.unique(segments_at(scenario.segments, layout)[m].astype(int))] = True
         for q, on in enumerate(connected):
-            edges = np.array([q, q + 1]) * length / count + np.array([q > 0, -(q < count - 1)]) * SEGMENT_GAP_M
+            edges = np.array([q, q + 1]) * length / count
+            edges += SEGMENT_GAP_M * np.array([q > 0, -(q < count - 1)])
             line: Any = style if on else style | {"color": "0.7"}
             axes.plot(edges, [y, y], lw=0.8, zorder=2, **line)
             feed = (receiver.feed_x[m] + q * length) / count

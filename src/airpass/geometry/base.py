@@ -80,8 +80,8 @@ def any_segment(scenario: Scenario, name: str) -> None:
     """
     if scenario.selects_segments:
         raise InvalidInput(
-            f"channel.segment_mode = 'selected': {name} moves antennas along whole waveguides; use airpass-plus, "
-            "or segment_mode = 'summed'"
+            f"channel.segment_mode = 'selected': {name} moves antennas along whole waveguides; "
+            "use airpass-plus, or segment_mode = 'summed'"
         )
 
 

@@ -60,10 +60,11 @@ class Candidates:
             Places in metres, shape (M, N).
         """
         result = np.empty(layout.shape)
-        for m, row in enumerate(self.places):
+        for m, given in enumerate(self.places):
+            row = given
             if low is not None and high is not None:
                 beyond = ROUNDING * (high[m] - low[m])
-                row = row[(row >= low[m] - beyond) & (row <= high[m] + beyond)]
+                row = given[(given >= low[m] - beyond) & (given <= high[m] + beyond)]
             # Last place before which the previous antenna may be, counted from 1.
             before = np.searchsorted(row, row - self.gap_m, side="right")
             best = np.zeros(row.size + 1)  # cost of the antennas so far, within the first places

@@ -310,8 +310,8 @@ class Scenario:
     def uniform_layout(self) -> Real:
         """Antennas evenly spaced on every waveguide, or at the places nearest to that; shape (M, N).
 
-        If segments are selected, antennas are evenly spaced on one segment, and waveguides take the segments in
-        turn.
+        If segments are selected, antennas are evenly spaced on one segment, and waveguides take the segments
+        in turn.
         """
         low, high = self._spans_of(spread_segments(self.segments, self.receiver.waveguides))
         count = self.receiver.antennas

@@ -35,8 +35,8 @@ def segments_on(receiver: Receiver, channel: Channel, candidates: Candidates | N
     if not found.selected:
         if channel.power_split != EQUAL:
             raise InvalidInput(
-                f"channel.power_split = {channel.power_split!r}: antennas are counted from the feed of a whole "
-                f"waveguide; cannot be combined with {KEY} = {channel.segments}, unless segment_mode = "
+                f"channel.power_split = {channel.power_split!r}: antennas are counted from the feed of a "
+                f"whole waveguide; cannot be combined with {KEY} = {channel.segments}, unless segment_mode = "
                 f"{SELECTED!r}"
             )
         return found
@@ -50,13 +50,13 @@ def segments_on(receiver: Receiver, channel: Channel, candidates: Candidates | N
         )
     for m, places in enumerate(candidates.places if candidates is not None else ()):
         assert candidates is not None
-        numbers = segment_number(places, length[m], found.count)
+        numbers = segment_number(places, length[m], found.parts)
         for q in range(channel.segments):
             chosen = candidates.most(places[numbers == q])
             if chosen < receiver.antennas:
                 raise InvalidInput(
-                    f"channel.candidates_m: segment {q} of waveguide {m} has places for {chosen} antennas: must "
-                    f"be at least receiver.antennas = {receiver.antennas} if a segment is selected"
+                    f"channel.candidates_m: segment {q} of waveguide {m} has places for {chosen} antennas: "
+                    f"must be at least receiver.antennas = {receiver.antennas} if a segment is selected"
                 )
     return found
 
@@ -78,7 +78,7 @@ def segments_at(segments: Segments | None, layout: Real) -> Real:
     """
     if segments is None:
         return np.zeros(layout.shape)
-    numbers: Real = segment_number(layout, segments.length[:, None], segments.count)
+    numbers: Real = segment_number(layout, segments.length[:, None], segments.parts)
     return numbers
 
 
@@ -97,7 +97,7 @@ def spread_segments(segments: Segments | None, waveguides: int) -> Real:
     Real
         q of every waveguide, shape (M,): m modulo Q if there are at least Q waveguides.
     """
-    count = 1.0 if segments is None else segments.count
+    count = 1.0 if segments is None else segments.parts
     turn = min(waveguides, int(count))
     result: Real = np.floor((np.arange(waveguides) % turn + 0.5) * count / turn)
     return result
@@ -122,7 +122,7 @@ def layout_spans(receiver: Receiver, segments: Segments | None, numbers: Real) -
     """
     if segments is None or not segments.selected:
         return np.zeros(receiver.waveguides), receiver.lengths
-    low, high = segment_ends(numbers, segments.length, segments.count)
+    low, high = segment_ends(numbers, segments.length, segments.parts)
     return low, high
 
 
@@ -146,8 +146,8 @@ def moved_to(receiver: Receiver, segments: Segments, row: Real, waveguide: int, 
         Positions in metres, shape (N,).
     """
     length = segments.length[waveguide]
-    old = segment_number(row[0], length, segments.count)
-    low, high = segment_ends(number, length, segments.count)
+    old = segment_number(row[0], length, segments.parts)
+    low, high = segment_ends(number, length, segments.parts)
     packed = np.arange(row.size) * receiver.min_gap_m
     free = np.clip(row - old * length - packed, 0.0, high - low - packed[-1])
     moved: Real = low + free + packed

@@ -1,8 +1,8 @@
 """One chain of `airpass-plus`: a first design, and kicks that improve it.
 
     anneal   minimise the smooth count over all devices for p = 1, 2, 4; larger p is closer to the count
-    exchange if one segment of each waveguide is selected: try the antennas of one waveguide on each other segment,
-             with a short descent, and keep the segment if the smooth count decreases
+    exchange if one segment of each waveguide is selected: try the antennas of one waveguide on each other
+             segment, with a short descent, and keep the segment if the smooth count decreases
     grow     add the best unselected device to the selected ones, and raise the weakest score of this set with
              p = 2, 8, 32; if all meet the threshold, repeat
     finish   if a set nearly fits, raise its weakest score in all positions and the beam together
@@ -296,7 +296,7 @@ class Chain:
         lowest = found.smooth_count(2.0**EXCHANGE)
         for _ in range(EXCHANGE_ROUNDS):
             before = lowest
-            for m, q in np.ndindex(len(found.layout), int(segments.count)):
+            for m, q in np.ndindex(len(found.layout), int(segments.parts)):
                 if segments_at(segments, found.layout)[m, 0] == q:
                     continue
                 layout = found.layout.copy()
