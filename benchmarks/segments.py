@@ -4,9 +4,9 @@
     python benchmarks/segments.py table    # prints means with standard errors
     python benchmarks/segments.py figure   # draws docs/images/segments.png
 
-K = 50, M = N = 10, 0.08 dB per metre, `airpass-plus` with effort fast, SEEDS draws that no default was tuned on.
-Rows are stored one by one; a run that was interrupted continues. Segments that are too short for all antennas
-of a waveguide cannot be selected.
+K = 50, M = N = 10, 0.08 dB per metre, `airpass-plus` with effort fast, SEEDS draws that no default was tuned
+on. Rows are stored one by one; a run that was interrupted continues. Segments that are too short for all
+antennas of a waveguide cannot be selected.
 """
 
 import csv
@@ -105,7 +105,7 @@ def figure() -> None:
             left.errorbar(
                 [q for q, _ in known], means, errors, color=colour, marker=marker, capsize=2, label=mode
             )
-        left.set(xscale="log", xlabel="segments per waveguide Q", ylabel="selected of 50 devices, −10 dB")
+        left.set(xscale="log", xlabel="segments per waveguide Q", ylabel=f"selected of 50 devices, {SNRS_DB[0]:g} dB")
         left.set_xticks(PARTS, [str(q) for q in PARTS])
         left.minorticks_off()
         left.legend()

@@ -149,7 +149,7 @@ def _draw_waveguides(axes: Axes, scenario: Scenario, layout: Real) -> None:
         for q, on in enumerate(connected):
             edges = np.array([q, q + 1]) * length / count
             edges += SEGMENT_GAP_M * np.array([q > 0, -(q < count - 1)])
-            line: Any = style if on else style | {"color": "0.7"}
+            line: Any = style if on else style | {"color": "0.55"}
             axes.plot(edges, [y, y], lw=0.8, zorder=2, **line)
             feed = (receiver.feed_x[m] + q * length) / count
             edge = line["color"]
