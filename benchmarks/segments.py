@@ -105,7 +105,11 @@ def figure() -> None:
             left.errorbar(
                 [q for q, _ in known], means, errors, color=colour, marker=marker, capsize=2, label=mode
             )
-        left.set(xscale="log", xlabel="segments per waveguide Q", ylabel=f"selected of 50 devices, {SNRS_DB[0]:g} dB")
+        left.set(
+            xscale="log",
+            xlabel="segments per waveguide Q",
+            ylabel=f"selected of 50 devices, {SNRS_DB[0]:g} dB",
+        )
         left.set_xticks(PARTS, [str(q) for q in PARTS])
         left.minorticks_off()
         left.legend()

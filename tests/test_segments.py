@@ -225,7 +225,7 @@ class TestChannel:
         dx = layout[:, :, None] - devices[:, 0]
         across = scenario.receiver.waveguide_y[:, None, None] - devices[:, 1]
         distance = np.sqrt(dx**2 + across**2 + 16.0)
-        air: Complex = scenario.devices.gain / distance * np.exp(-2j * np.pi * distance * 2.4e9 / LIGHT_M_S)
+        air: Any = scenario.devices.gain / distance * np.exp(-2j * np.pi * distance * 2.4e9 / LIGHT_M_S)
         sampled = SampledResponse(air, layout, False, devices, 2.4)
         found = sampled.with_waveguides(scenario.receiver, 1.45, 0.3, segments=4)
         np.testing.assert_allclose(found.channels(layout), scenario.channels(layout), rtol=1e-7)

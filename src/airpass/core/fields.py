@@ -27,7 +27,6 @@ FIELDS = {
     "devices.y_range_m": ("range of the devices in y", "m"),
     "devices.z_m": ("height of the devices", "m"),
     "devices.gain_range": ("range of the gains of devices", ""),
-    "channel.segments": ("segments per waveguide Q", ""),
     "weights.normalisation": ("rule for the weights", ""),
     "train.dataset": ("data set", ""),
     "train.model": ("model", ""),
