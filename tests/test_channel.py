@@ -3,6 +3,7 @@
 import cmath
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from taylor import remainder_slope
 
 
 def one_device(x: float, y: float, **changes: float) -> PassUplink:
-    values = {"height": 4.0, "wavelength": 0.125, "refractive_index": 1.5, "path_gain": 1.0} | changes
+    values: Any = {"height": 4.0, "wavelength": 0.125, "refractive_index": 1.5, "path_gain": 1.0} | changes
     return PassUplink(
         device_x=np.array([x]),
         device_y=np.array([y]),

@@ -452,11 +452,11 @@ class TestAscent:
         receiver = Receiver(waveguides=2, antennas=5, length_m=(5.0, 20.0))
         scenario = replace(Scenario.paper(devices=2), receiver=receiver)
         layout = np.sort(rng.uniform(-3.0, 23.0, (2, 5)), axis=1)
-        push_apart(layout, receiver.lengths, receiver.min_gap_m)
+        push_apart(layout, np.zeros(2), receiver.lengths, receiver.min_gap_m)
         scenario.checked_layout(layout)
         feasible = scenario.random_layout(rng)
         same = feasible.copy()
-        push_apart(same, receiver.lengths, receiver.min_gap_m)
+        push_apart(same, np.zeros(2), receiver.lengths, receiver.min_gap_m)
         np.testing.assert_allclose(same, feasible, atol=1e-12)
 
 

@@ -6,7 +6,7 @@ at some places only (`sampled_uplink`) replace the closed form: a table has thei
 to search; channels of a result are always computed from the model itself.
 
 Without a table, `Field.factor` is None. Numba compiles a version of each kernel for every case, so that the
-closed form alone costs nothing.
+closed form alone costs nothing. The same holds for waveguides without segments, `Field.segments`.
 """
 
 from collections.abc import Callable
@@ -16,6 +16,7 @@ import numpy as np
 from numba.core import types
 from numba.extending import intrinsic
 
+from airpass.channel.segments import Segments, segment_ends, segment_number
 from airpass.core.types import Index, Real, Single
 from airpass.kernels.jit import inlined, kernel
 
@@ -62,6 +63,7 @@ class Field(NamedTuple):
     loss_per_m: float  # attenuation of amplitudes along the waveguide, nepers per metre
     # f_{k,m}(l), or the responses themselves; None for the closed form alone.
     factor: FactorTable | SampledTable | None = None
+    segments: Segments | None = None  # f_m is the feed of the first; None for whole waveguides
 
 
 @inlined
@@ -142,7 +144,7 @@ def _modulate_slope(
 
 
 @inlined
-def _number(table: SampledTable, place: float, waveguide: int) -> int:
+def _place_number(table: SampledTable, place: float, waveguide: int) -> int:
     """Number of the place nearest to a position."""
     row = table.places[waveguide]
     low, high = 0, row.size - 1
@@ -157,7 +159,7 @@ def _number(table: SampledTable, place: float, waveguide: int) -> int:
 
 @kernel
 def _look_up(table: SampledTable, place: float, waveguide: int, re: Real, im: Real) -> None:
-    values = table.values[waveguide, _number(table, place, waveguide)]
+    values = table.values[waveguide, _place_number(table, place, waveguide)]
     for k in range(re.size):
         re[k], im[k] = values[0, k], values[1, k]
 
@@ -166,7 +168,7 @@ def _look_up(table: SampledTable, place: float, waveguide: int, re: Real, im: Re
 def _look_up_packed(
     table: SampledTable, place: float, waveguide: int, device: Index, re: Single, im: Single
 ) -> None:
-    values = table.values[waveguide, _number(table, place, waveguide)]
+    values = table.values[waveguide, _place_number(table, place, waveguide)]
     for k in range(re.size):
         re[k], im[k] = values[0, device[k]], values[1, device[k]]
 
@@ -175,9 +177,28 @@ def _look_up_packed(
 def _look_up_one(
     table: SampledTable, place: float, waveguide: int, device: int, re: np.float32, im: np.float32
 ) -> tuple[np.float32, np.float32]:
-    values = table.values[waveguide, _number(table, place, waveguide)]
+    values = table.values[waveguide, _place_number(table, place, waveguide)]
     per_peak = LARGEST_ENTRY / table.peak[waveguide, device]
     return per_peak * values[0, device], per_peak * values[1, device]
+
+
+_segment_number, _ends = inlined(segment_number), inlined(segment_ends)
+
+
+@kernel
+def _segment_feed(segments: Segments, place: float, waveguide: int, feed: float) -> float:
+    length = segments.length[waveguide]
+    return float(feed + _segment_number(place, length, segments.parts) * length)
+
+
+@kernel
+def _segment_span(
+    segments: Segments, place: float, waveguide: int, low: float, high: float
+) -> tuple[float, float]:
+    if not segments.selected:
+        return low, high
+    length = segments.length[waveguide]
+    return _ends(_segment_number(place, length, segments.parts), length, segments.parts)
 
 
 # The functions that kernels call. Their code is chosen by the type of the first argument, at compile time:
@@ -202,6 +223,10 @@ def _of(table: Any, factor: Any, sampled: Any) -> Any:
 
 def _nothing(context: Any, builder: Any, signature: Any, args: Any) -> Any:
     return context.get_dummy_value()
+
+
+def _last(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+    return args[-1]
 
 
 def _last_two(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -244,6 +269,17 @@ def _slope_typing(
     return pair(table, place, waveguide, device, types.float64, types.float64), codegen
 
 
+def _feed_typing(typingctx: Any, segments: Any, place: Any, waveguide: Any, feed: Any) -> Any:
+    codegen = _last if isinstance(segments, types.NoneType) else _call(_segment_feed, types.float64)
+    return types.float64(segments, types.float64, waveguide, types.float64), codegen
+
+
+def _span_typing(typingctx: Any, segments: Any, place: Any, waveguide: Any, low: Any, high: Any) -> Any:
+    pair = types.UniTuple(types.float64, 2)
+    codegen = _last_two if isinstance(segments, types.NoneType) else _call(_segment_span, pair)
+    return pair(segments, types.float64, waveguide, types.float64, types.float64), codegen
+
+
 Table = FactorTable | SampledTable | None
 # (table, place, waveguide, re, im): multiply the responses of all devices to an antenna by the factor, or
 # replace them.
@@ -262,4 +298,11 @@ modulate_one = cast(
 modulate_slope = cast(
     Callable[[Table, float, int, int, float, float], tuple[float, float]],
     intrinsic(_slope_typing),
+)
+# (segments, place, waveguide, feed): x of the feed of a place; `feed` is that of the first segment.
+segment_feed = cast(Callable[[Segments | None, float, int, float], float], intrinsic(_feed_typing))
+# (segments, place, waveguide, low, high): where the antennas of a waveguide with one at `place` can be: from
+# `low` to `high`, or on its segment only if one segment is selected.
+segment_span = cast(
+    Callable[[Segments | None, float, int, float, float], tuple[float, float]], intrinsic(_span_typing)
 )

@@ -18,6 +18,9 @@ The paper splits power equally, 1/sqrt(N) in (64). With a proportional split eac
 delta^2 of the power that passes it: 1/sqrt(N) becomes delta (1 - delta^2)^((n-1)/2) for the n-th antenna from
 the feed. Its derivative is that of (64): antennas do not pass each other.
 
+Waveguides may be cut into segments with a feed each (`segments`): then s_m is the distance to the feed of the
+segment.
+
 The phase is in turns, (D + i_ref s)/lambda, because whole turns can be removed exactly
 before the sine and cosine are computed.
 """
@@ -28,8 +31,9 @@ from functools import cached_property
 
 import numpy as np
 
-from airpass.channel.field import Field, modulate
+from airpass.channel.field import Field, modulate, segment_feed
 from airpass.channel.model import ChannelModel
+from airpass.channel.segments import Segments
 from airpass.core.types import Complex, Mask, Real
 from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import cos_sin_turns, cos_sin_turns_single
@@ -123,7 +127,8 @@ def element(
 ) -> None:
     """Responses of all devices to one antenna, into `distance`, `term_re` and `term_im`."""
     offset_square = field.offset_square[waveguide]
-    guide = guide_length(position, field.feed[0, waveguide], field.feed[1, waveguide])
+    feed = segment_feed(field.segments, position, waveguide, field.feed[0, waveguide])
+    guide = guide_length(position, feed, field.feed[1, waveguide])
     decay = guide_decay(guide, field.loss_per_m) * field.feed[2 + antenna, waveguide]
     for k in range(field.device_x.size):
         distance[k], term_re[k], term_im[k] = response(
@@ -175,7 +180,8 @@ def _derivative(layout: Real, field: Field) -> Complex:
     for m in range(waveguides):
         for n in range(antennas):
             element(layout[m, n], m, n, field, distance, term_re, term_im)
-            side = guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
+            feed = segment_feed(field.segments, layout[m, n], m, field.feed[0, m])
+            side = guide_slope(layout[m, n], feed, field.feed[1, m])
             for k in range(count):
                 slope_re, slope_im = response_slope(
                     layout[m, n],
@@ -206,6 +212,7 @@ class PassUplink(ChannelModel):
     side: Real | float = 1.0  # of the feed to which a waveguide extends; see `Field.feed`
     loss_db_per_m: float = 0.0  # along the waveguide
     split_delta: float | None = None  # delta; None for an equal split
+    segments: Segments | None = None  # `feed` is that of the first; None for whole waveguides
 
     @property
     def differentiable(self) -> bool:
@@ -257,6 +264,7 @@ class PassUplink(ChannelModel):
             refractive_index=self.refractive_index,
             feed=self._feed(antennas),
             loss_per_m=self.loss_db_per_m * NEPERS_PER_DB,
+            segments=self.segments,
         )
 
     def channels(self, layout: Real) -> Complex:

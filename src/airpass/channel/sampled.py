@@ -24,6 +24,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from airpass.channel.segments import Segments, segment_feeds
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.types import Complex, Index, Real
@@ -242,7 +243,7 @@ class SampledResponse:
     # Propagation along the waveguides ------------------------------------------------
 
     def with_waveguides(
-        self, receiver: Waveguides, refractive_index: float, loss_db_per_m: float = 0.0
+        self, receiver: Waveguides, refractive_index: float, loss_db_per_m: float = 0.0, segments: int = 1
     ) -> "SampledResponse":
         """Add the propagation along the waveguides to the feeds, which a ray tracer leaves out.
 
@@ -254,6 +255,8 @@ class SampledResponse:
             i_ref, the effective refractive index of the waveguides.
         loss_db_per_m
             Loss along the waveguides in dB per metre.
+        segments
+            Q, segments of equal length that each waveguide is cut into, each with a feed.
 
         Returns
         -------
@@ -266,7 +269,8 @@ class SampledResponse:
             raise InvalidInput("carrier_ghz is not known: the phase along the waveguides depends on it")
         index = checks.at_least("refractive_index", refractive_index, 1.0)
         loss = checks.at_least("loss_db_per_m", loss_db_per_m, 0.0)
-        feeds, lengths = np.asarray(receiver.feed_x), np.asarray(receiver.lengths)
+        count = checks.whole("segments", segments, 1)
+        feeds, lengths = np.asarray(receiver.feed_x) / count, np.asarray(receiver.lengths)
         if feeds.size != len(self.response):
             raise InvalidInput(
                 f"the receiver has {feeds.size} waveguides: must be {len(self.response)}, as many as the "
@@ -278,7 +282,8 @@ class SampledResponse:
                 f"places_m[{m}, {p}] = {self.places_m[m, p]:g}: must be on the waveguide, from 0 to "
                 f"{lengths[m]:g} m; change the receiver's length_m, or the origin of the places"
             )
-        guide = np.abs(self.places_m - feeds[:, None])
+        cut = Segments(lengths / count, float(count), False) if count > 1 else None
+        guide = np.abs(self.places_m - segment_feeds(cut, self.places_m, feeds))
         turns = index * guide * (self.carrier_ghz * 1e9 / LIGHT_M_S)
         factor = 10.0 ** (-loss * guide / 20.0) * np.exp(-2j * np.pi * (turns - np.rint(turns)))
         return replace(self, response=self.response * factor[:, :, None], waveguide_included=True)

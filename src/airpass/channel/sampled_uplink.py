@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from airpass.channel.factored import SMALLEST_FACTOR
+from airpass.channel.factor import SMALLEST_FACTOR
 from airpass.channel.field import Field, SampledTable
 from airpass.channel.model import ChannelModel
 from airpass.channel.sampled import SampledResponse

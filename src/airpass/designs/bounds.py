@@ -51,8 +51,10 @@ grid sums are in single precision; (K + 8) 2^-23 sum_k a_k(p) a_k(p') covers the
 A loss along the waveguides multiplies every amplitude by at most one, at each place by the same number for
 all devices. It only lowers W_m and |R|, so that the bounds hold. The same is true of a channel model with a
 factor of at most one for W_m, but not for |R|: then correlations are left out. Other models are refused.
-With a proportional split of power all antennas get the largest share. With responses on candidate places,
-a_{k,m} is their modulus, places take the place of cells, and correlations are left out.
+With a proportional split of power all antennas get the largest share. Segments of waveguides change phase and
+loss of a place for all devices alike, and selecting one only leaves out layouts, so that the bounds hold.
+With responses on candidate places, a_{k,m} is their modulus, places take the place of cells, and correlations
+are left out.
 
 Bounds are rounded outwards by a relative `SLACK`, far above the rounding errors of double precision.
 Layouts may exceed the limits by the tolerance of `Scenario.checked_layout`.

@@ -33,7 +33,7 @@ from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Start, Step
-from airpass.geometry.base import anywhere
+from airpass.geometry.base import any_segment, anywhere
 from airpass.kernels.clock import now
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
@@ -306,6 +306,7 @@ class AirpassLasting(DesignMethod):
     ) -> DesignSearch:
         """Search for the layout, then for the beam of the scenario's devices."""
         anywhere(scenario, self.name)
+        any_segment(scenario, self.name)
         began = now()
         given = self.layout_of(start)
         layout = scenario.uniform_layout() if given is None else given

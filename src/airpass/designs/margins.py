@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from airpass.channel.segments import segment_feeds
 from airpass.core.errors import InvalidInput
 from airpass.core.types import Complex, Real
 from airpass.scenario import Scenario
@@ -33,9 +34,10 @@ def _averages(scenario: Scenario) -> _Averages:
     shape = (receiver.waveguides, field.device_x.size)
     turn, power, square = np.empty(shape), np.empty(shape), np.empty(shape)
     direction = np.empty((2, *shape))
-    for m, length in enumerate(receiver.lengths):
-        places = np.linspace(0.0, length, AVERAGED_PLACES)[:, None]
-        feed, side = field.feed[:2, m]
+    along = np.linspace(0.0, receiver.lengths, AVERAGED_PLACES, axis=1)
+    feeds = segment_feeds(field.segments, along, field.feed[0])
+    for m in range(receiver.waveguides):
+        places, feed, side = along[m, :, None], feeds[m, :, None], field.feed[1, m]
         sides = np.where(places >= feed, 1.0, -1.0) if side == 0.0 else side
         decay = np.exp(-field.loss_per_m * np.abs(places - feed))
         dx = places - field.device_x

@@ -23,6 +23,7 @@ from airpass.designs.base import DesignMethod
 from airpass.designs.colocated import ArrayDesign
 from airpass.designs.round_links import RoundLink, RoundLinks
 from airpass.designs.track import UPDATES, Receiver
+from airpass.geometry.base import any_segment
 from airpass.scenario import Motion, Paths, Scenario
 
 
@@ -96,6 +97,8 @@ class Moving:
 
     def receiver(self, scenario: Scenario, method: DesignMethod, seed: int) -> Receiver:
         """The receiver of `links` before the first step."""
+        if self.antenna_speed_m_s is not None:
+            any_segment(scenario, "antenna_speed_m_s")
         every = self.step_s if self.layout_every_s is None else self.layout_every_s
         return Receiver(
             scenario=scenario,

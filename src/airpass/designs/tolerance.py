@@ -19,6 +19,7 @@ import numpy as np
 
 from airpass import aircomp
 from airpass.aircomp import Link
+from airpass.channel.segments import places_on
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
@@ -194,6 +195,8 @@ def _built(design: Design, place: Scenario, position_mm: float, rng: np.random.G
     """Channels with position errors of the antennas."""
     if design.layout is not None:
         moved = design.layout + 1e-3 * position_mm * rng.standard_normal(design.layout.shape)
+        if place.segments is not None:
+            moved = places_on(place.segments, design.layout, moved)
         return place.uplink.channels(moved)
     assert design.array is not None
     moved = design.array + 1e-3 * position_mm * rng.standard_normal(design.array.shape)

@@ -37,7 +37,7 @@ from airpass.designs.api import design, design_method
 from airpass.designs.base import DesignMethod
 from airpass.designs.follow import follow, towards
 from airpass.designs.plus import AirpassPlus
-from airpass.geometry.base import anywhere
+from airpass.geometry.base import any_segment, anywhere
 from airpass.kernels.clock import now
 from airpass.optim.ranking import rank, value_rank
 from airpass.scenario import Motion, Scenario
@@ -262,6 +262,7 @@ def track(
     if antenna_speed_m_s is not None:
         checks.positive("antenna_speed_m_s", antenna_speed_m_s)
         anywhere(scenario, "tracking with antenna_speed_m_s")
+        any_segment(scenario, "tracking with antenna_speed_m_s")
     if update == "follow":
         anywhere(scenario, "tracking with update = 'follow'")
     chosen = design_method(method, None, None, options)

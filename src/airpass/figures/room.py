@@ -17,6 +17,7 @@ from airpass.core.types import Real
 from airpass.designs.api import Design
 from airpass.figures.style import RC, new_figure, typeset
 from airpass.scenario import Receiver, Scenario
+from airpass.scenario.segments import segments_at
 
 FLOOR_POINTS = 240  # along the longer side; the mean gain is smooth, and the picture interpolates
 SMALLEST_SPAN_DB, LARGEST_SPAN_DB = 6.0, 30.0  # range of the shading
@@ -26,6 +27,7 @@ SCORES_HEIGHT_IN = 2.5
 MOST_BARS = 300  # more bars would be thinner than a pixel, and are drawn as an area
 MOST_LABELS = 24  # more devices are not numbered
 STACK_PT = 16.0  # distance in the picture of waveguides at the same y
+SEGMENT_GAP_M = 0.12  # between a border of segments and their drawn ends
 LINEAR_TOP = 20.0  # largest score on a linear axis
 
 
@@ -150,9 +152,10 @@ def _draw_gain(figure: Figure, axes: Axes, design: Design) -> None:
 def _draw_waveguides(axes: Axes, scenario: Scenario, layout: Real) -> None:
     """Waveguides with their antennas, feeds and given places, and their heights if these differ.
 
-    Waveguides above each other, at the same y, are drawn side by side, the highest at the top.
+    Waveguides above each other, at the same y, are drawn side by side, the highest at the top. Segments that
+    are not connected are grey.
     """
-    receiver = scenario.receiver
+    receiver, count = scenario.receiver, scenario.channel.segments
     # The many places of responses would hide the antennas.
     candidates = scenario.candidates if scenario.channel.responses is None else None
     figure = axes.get_figure(root=True)
@@ -164,14 +167,20 @@ def _draw_waveguides(axes: Axes, scenario: Scenario, layout: Real) -> None:
         moved = offsets[m]
         where = axes.transData + ScaledTranslation(0.0, moved / 72.0, figure.dpi_scale_trans)
         style: Any = {"color": "black", "transform": where}
-        axes.plot([0.0, length], [y, y], lw=0.8, zorder=2, **style)
+        connected = np.full(count, not scenario.selects_segments)
+        connected[np.unique(segments_at(scenario.segments, layout)[m].astype(int))] = True
+        for q, on in enumerate(connected):
+            edges = np.array([q, q + 1]) * length / count
+            edges += SEGMENT_GAP_M * np.array([q > 0, -(q < count - 1)])
+            line: Any = style if on else style | {"color": "0.55"}
+            axes.plot(edges, [y, y], lw=0.8, zorder=2, **line)
+            feed = (receiver.feed_x[m] + q * length) / count
+            edge = line["color"]
+            axes.plot(feed, y, "s", mfc="white", mec=edge, ms=5.5, mew=1.2, zorder=3, transform=where)
         axes.plot(positions, np.full(positions.size, y), "|", ms=9, mew=1.8, zorder=3, **style)
         if candidates is not None:
             places = candidates.places[m]
             axes.plot(places, np.full(places.size, y), "|", ms=3.5, mew=0.7, zorder=2, **style)
-        axes.plot(
-            receiver.feed_x[m], y, "s", mfc="white", mec="black", ms=5.5, mew=1.2, zorder=3, transform=where
-        )
         if np.ptp(heights) > 0.0:
             place = f"y = {y:g} m, " if moved else ""
             axes.annotate(

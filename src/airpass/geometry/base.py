@@ -68,6 +68,23 @@ def anywhere(scenario: Scenario, name: str) -> None:
         )
 
 
+def any_segment(scenario: Scenario, name: str) -> None:
+    """Raise `InvalidInput` if segments are selected, for methods that move antennas from one to another.
+
+    Parameters
+    ----------
+    scenario
+        The scenario.
+    name
+        Name of the method.
+    """
+    if scenario.selects_segments:
+        raise InvalidInput(
+            f"channel.segment_mode = 'selected': {name} moves antennas along whole waveguides; "
+            "use airpass-plus, or segment_mode = 'summed'"
+        )
+
+
 def weakest_gain(scenario: Scenario, layout: Real, beam: Complex, devices: Mask) -> float:
     """min over the devices of |m^H g_k(L)|^2/phi_k^2, the objective of eq. (54).
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airpass.channel.field import Field
+from airpass.channel.field import Field, segment_span
 from airpass.channel.pass_uplink import element
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
@@ -96,9 +96,10 @@ def _sweeps(
         for m in range(waveguides):
             x = beam[m].real
             y = beam[m].imag
+            first, last = segment_span(field.segments, layout[m, 0], m, 0.0, lengths[m])
             for n in range(antennas):
-                low = layout[m, n - 1] + min_gap if n > 0 else 0.0
-                high = layout[m, n + 1] - min_gap if n < antennas - 1 else lengths[m]
+                low = layout[m, n - 1] + min_gap if n > 0 else first
+                high = layout[m, n + 1] - min_gap if n < antennas - 1 else last
                 if not high > low:
                     continue
                 element(layout[m, n], m, n, field, scratch[0], scratch[1], scratch[2])

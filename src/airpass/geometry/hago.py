@@ -22,14 +22,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.channel.field import Field, modulate_slope
+from airpass.channel.field import Field, modulate_slope, segment_feed
 from airpass.channel.pass_uplink import element, guide_slope, response_slope
 from airpass.core import checks
 from airpass.core.types import Complex, Mask, Real
 from airpass.geometry.base import GeometryMethod, LayoutSearch, anywhere, no_worse, weakest_gain
 from airpass.geometry.slack import invert, layout_from_raw, raw_gradient
 from airpass.kernels.blocks import borrowed
-from airpass.kernels.jit import kernel
+from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import fma
 from airpass.kernels.sums import lane_sum
 from airpass.optim import line_search
@@ -114,7 +114,8 @@ def layout_gradient(
             re = workspace.term_re[m, n]
             im = workspace.term_im[m, n]
             distance = workspace.distance[m, n]
-            side = guide_slope(layout[m, n], field.feed[0, m], field.feed[1, m])
+            feed = segment_feed(field.segments, layout[m, n], m, field.feed[0, m])
+            side = guide_slope(layout[m, n], feed, field.feed[1, m])
             rate, loss_rate = field.refractive_index * side, field.loss_per_m * side
             for k in range(re.size):
                 slope_re, slope_im = response_slope(
@@ -137,9 +138,19 @@ def _levels(workspace: Workspace, per_weight_square: Real, levels: Real) -> None
         levels[k] = square * per_weight_square[k]
 
 
+@inlined
+def _layout(raw: Real, start: Real, free_length: Real, min_gap: float, layout: Real) -> None:
+    """Eq. (72) from `start`, the beginning of the waveguide or of the selected segment."""
+    layout_from_raw(raw, free_length, min_gap, layout)
+    for m in range(layout.shape[0]):
+        for n in range(layout.shape[1]):
+            layout[m, n] += start[m]
+
+
 @kernel
 def _algorithm_2(
     raw: Real,
+    start: Real,
     free_length: Real,
     min_gap: float,
     beam: Complex,
@@ -166,7 +177,7 @@ def _algorithm_2(
     raw = raw.copy()  # line 1
     pairs = new_pairs(max(1, parameters.memory), raw.size)
 
-    layout_from_raw(raw, free_length, min_gap, layout)  # line 2
+    _layout(raw, start, free_length, min_gap, layout)  # line 2
     gains(layout, beam, field, workspace)
     _levels(workspace, per_weight_square, levels)
     evaluations = 1
@@ -199,7 +210,7 @@ def _algorithm_2(
             for m in range(waveguides):
                 for i in range(antennas + 1):
                     raw[m, i] = old_raw[m, i] + step * direction[m, i]
-            layout_from_raw(raw, free_length, min_gap, layout)
+            _layout(raw, start, free_length, min_gap, layout)
             gains(layout, beam, field, workspace)
             _levels(workspace, per_weight_square, levels)
             evaluations += 1
@@ -219,7 +230,7 @@ def _algorithm_2(
         idle = idle + 1 if coldest and higher - value <= parameters.tolerance * abs(higher) else 0
         if idle >= 2:
             break
-    layout_from_raw(raw, free_length, min_gap, layout)
+    _layout(raw, start, free_length, min_gap, layout)
     return layout, iterations, evaluations, idle < 2 and iterations == parameters.max_iterations  # line 12
 
 
@@ -254,18 +265,24 @@ class Hago(GeometryMethod):
     def move(
         self, scenario: Scenario, layout: Real, beam: Complex, devices: Mask, rng: np.random.Generator
     ) -> LayoutSearch:
-        """Algorithm 2 from `layout`, for the devices marked in `devices` (at least one)."""
+        """Algorithm 2 from `layout`, for the devices marked in `devices` (at least one).
+
+        If segments are selected, antennas stay on those of `layout`.
+        """
         anywhere(scenario, self.name)
         scenario.uplink.require_derivative()
         receiver = scenario.receiver
+        low, high = scenario.spans(layout)
+        free_length = receiver.free_within(high - low)
         before = weakest_gain(scenario, layout, beam, devices)
         unit = 1.0
         if self.unit == "score":
             # The temperatures suit scores near 1; for larger scores they are scaled by the weakest score.
             unit = scenario.budget / max(1.0, scenario.budget * before)
         moved, iterations, evaluations, cut_short = _algorithm_2(
-            invert(layout, receiver.free_length, receiver.min_gap_m),
-            receiver.free_length,
+            invert(layout - low[:, None], free_length, receiver.min_gap_m),
+            low,
+            free_length,
             float(receiver.min_gap_m),
             beam,
             scenario.uplink.field(receiver.antennas, devices),

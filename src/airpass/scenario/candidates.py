@@ -26,13 +26,34 @@ class Candidates:
     gap_m: float
     key: str = KEY  # of a scenario, that gives the places
 
-    def nearest(self, layout: Real) -> Real:
+    def most(self, places: Real) -> int:
+        """How many antennas some places suffice for.
+
+        Parameters
+        ----------
+        places
+            Metres, in rising order.
+
+        Returns
+        -------
+        int
+            The largest number with the minimum gap.
+        """
+        chosen, last = 0, -np.inf
+        for place in places:
+            if place - last >= self.gap_m:
+                chosen, last = chosen + 1, place
+        return chosen
+
+    def nearest(self, layout: Real, low: Real | None = None, high: Real | None = None) -> Real:
         """The feasible choice of places with the smallest sum of distances to the antennas of a layout.
 
         Parameters
         ----------
         layout
             Positions in metres, in rising order, shape (M, N).
+        low, high
+            Where places must be, metres, shape (M,); anywhere if None.
 
         Returns
         -------
@@ -40,7 +61,11 @@ class Candidates:
             Places in metres, shape (M, N).
         """
         result = np.empty(layout.shape)
-        for m, row in enumerate(self.places):
+        for m, given in enumerate(self.places):
+            row = given
+            if low is not None and high is not None:
+                beyond = ROUNDING * (high[m] - low[m])
+                row = given[(given >= low[m] - beyond) & (given <= high[m] + beyond)]
             # Last place before which the previous antenna may be, counted from 1.
             before = np.searchsorted(row, row - self.gap_m, side="right")
             best = np.zeros(row.size + 1)  # cost of the antennas so far, within the first places
@@ -151,22 +176,20 @@ def candidates_of(receiver: Receiver, rows: tuple[Real, ...], key: str) -> Candi
     steps = [np.diff(row).min() for row in rows if row.size > 1]
     half = 0.5 * float(min(steps, default=0.0))
     gap = max(receiver.min_gap_m - 0.5 * ROUNDING * float(receiver.lengths.min()), half)
+    found = Candidates(rows, gap, key)
     for m, (row, length) in enumerate(zip(rows, receiver.lengths, strict=True)):
         if row.size and not (row[0] >= 0.0 and row[-1] <= length * (1.0 + ROUNDING)):
             raise InvalidInput(
                 f"{key}: waveguide {m} has places from {row[0]:g} to {row[-1]:g} m: must be within 0 and "
                 f"{length:g} m"
             )
-        chosen, last = 0, -np.inf
-        for place in row:
-            if place - last >= gap:
-                chosen, last = chosen + 1, place
+        chosen = found.most(row)
         if chosen < receiver.antennas:
             raise InvalidInput(
                 f"{key}: waveguide {m} has places for {chosen} antennas {receiver.min_gap_m:g} m apart: must "
                 f"be at least receiver.antennas = {receiver.antennas}"
             )
-    return Candidates(rows, gap, key)
+    return found
 
 
 def rows_on(receiver: Receiver, given: Any) -> tuple[Real, ...]:

@@ -14,6 +14,7 @@ from airpass.channel.factor import ChannelFactor, RecordedFactor
 from airpass.channel.rician import Rician
 from airpass.channel.sampled import SampledResponse
 from airpass.channel.sampled_uplink import LABEL as RESPONSES
+from airpass.channel.segments import SEGMENT_MODES, SELECTED, SUMMED
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import options_dict, with_options
@@ -25,12 +26,17 @@ EQUAL, PROPORTIONAL = SPLITS = ("equal", "proportional")
 # Keys that turn a part of the channel on, and the options of that part.
 PARTS = {
     "power_split": ("power_split_delta",),
+    "segments": ("segment_mode",),
     "blockage_per_m": ("blockage_stretch_m", "blockage_residual"),
     "rician_k_db": ("rician_waves",),
     "subcarriers": ("bandwidth_mhz", "subcarrier_rule"),
 }
 # How messages name the value that turns a part on, if it is not just its key.
-TURNS_ON = {"power_split": f"power_split = {PROPORTIONAL!r}", "subcarriers": "subcarriers > 1"}
+TURNS_ON = {
+    "power_split": f"power_split = {PROPORTIONAL!r}",
+    "segments": "segments > 1",
+    "subcarriers": "subcarriers > 1",
+}
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,9 @@ class Channel:
     # "equal" is the paper's 1/sqrt(N); "proportional": each antenna couples delta^2 of what passes it
     power_split: str = EQUAL
     power_split_delta: float | None = None  # delta; 1/sqrt(N) if not given
+    segments: int = 1  # Q: segments of each waveguide, each with a feed of its own
+    # "summed": all segments are connected to the receive chain; "selected": one, with all antennas
+    segment_mode: str = SUMMED
     blockage_per_m: float | None = None  # beta: lines of sight are free with probability exp(-beta distance)
     blockage_stretch_m: float = Blockage.stretch_m  # length of waveguide that is blocked or free as a whole
     blockage_residual: float = Blockage.residual  # amplitude of a blocked link over that of a free one
@@ -65,6 +74,8 @@ class Channel:
             self,
             loss_db_per_m=checks.at_least("channel.loss_db_per_m", self.loss_db_per_m, 0.0),
             power_split=checks.one_of("channel.power_split", self.power_split, SPLITS),
+            segments=checks.whole("channel.segments", self.segments, 1),
+            segment_mode=checks.one_of("channel.segment_mode", self.segment_mode, SEGMENT_MODES),
             candidates_m=checked_candidates(self.candidates_m),
             models=_resolved(self.models),
             responses=resolved(self.responses),
@@ -96,6 +107,11 @@ class Channel:
                 if value != _default(name) and getattr(self, key) == _default(key):
                     other = TURNS_ON.get(key, key)
                     raise InvalidInput(f"channel.{name} = {value!r}: has no effect without channel.{other}")
+        if self.subcarriers > 1 and self.segments > 1 and self.segment_mode == SELECTED:
+            raise InvalidInput(
+                f"channel.segment_mode = {SELECTED!r} cannot be combined with channel.subcarriers: use "
+                f"{SUMMED!r}"
+            )
         delta = self.power_split_delta
         if delta is not None and checks.positive("channel.power_split_delta", delta) > 1.0:
             raise InvalidInput(f"channel.power_split_delta = {delta}: must be <= 1")

@@ -87,7 +87,22 @@ class Receiver:
     @property
     def free_length(self) -> Real:
         """T_m = L_m - (N-1) min_gap of every waveguide, eq. (70), in metres."""
-        return np.maximum(self.lengths - (self.antennas - 1) * self.min_gap_m, 0.0)
+        return self.free_within(self.lengths)
+
+    def free_within(self, lengths: Real) -> Real:
+        """T_m if antennas have a part of every waveguide only.
+
+        Parameters
+        ----------
+        lengths
+            Lengths of the parts, metres, shape (M,).
+
+        Returns
+        -------
+        Real
+            Metres, shape (M,).
+        """
+        return np.maximum(lengths - (self.antennas - 1) * self.min_gap_m, 0.0)
 
     @property
     def waveguide_y(self) -> Real:

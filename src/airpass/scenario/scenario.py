@@ -20,6 +20,7 @@ from airpass.channel.model import ChannelModel
 from airpass.channel.pass_uplink import PassUplink
 from airpass.channel.sampled import SampledResponse
 from airpass.channel.sampled_uplink import SampledUplink
+from airpass.channel.segments import Segments
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
@@ -32,6 +33,13 @@ from airpass.scenario.presets import with_preset
 from airpass.scenario.radio import LIGHT_M_S, Radio
 from airpass.scenario.receiver import ROUNDING, Receiver
 from airpass.scenario.responses import at_feeds, candidates_at, check_devices, devices_of, radio_table
+from airpass.scenario.segments import (
+    check_segments,
+    layout_spans,
+    segments_at,
+    segments_on,
+    spread_segments,
+)
 from airpass.scenario.weights import Weighting
 from airpass.wideband import WORST
 
@@ -86,7 +94,8 @@ class Scenario:
                 "so that receiver.feed must be left or right"
             )
         if responses is None:
-            candidates_on(self.receiver, self.channel.candidates_m)
+            candidates = candidates_on(self.receiver, self.channel.candidates_m)
+            segments_on(self.receiver, self.channel, candidates)
         else:
             check_devices(self.devices, responses.sampled if responses.loaded else None)
             if responses.loaded:
@@ -289,6 +298,18 @@ class Scenario:
         return at_feeds(responses.sampled, self.receiver, self.radio, self.channel.loss_db_per_m)
 
     @cached_property
+    def segments(self) -> Segments | None:
+        """The segments that waveguides are cut into; None if they are whole."""
+        if self.channel.segments == 1:
+            return None
+        return segments_on(self.receiver, self.channel, self.candidates)
+
+    @property
+    def selects_segments(self) -> bool:
+        """Whether all antennas of a waveguide are on one segment."""
+        return self.segments is not None and self.segments.selected
+
+    @cached_property
     def uplink(self) -> ChannelModel:
         """The pinching-antenna channel as a function of the antenna positions.
 
@@ -304,10 +325,11 @@ class Scenario:
             gain=self.devices.gain,
             waveguide_y=self.receiver.waveguide_y,
             height=np.array(self.receiver.height_m),
-            feed=self.receiver.feed_x,
+            feed=self.receiver.feed_x / self.channel.segments,
             side=self.receiver.feed_side,
             loss_db_per_m=self.channel.loss_db_per_m,
             split_delta=self.split_delta,
+            segments=self.segments,
             wavelength=self.radio.wavelength_m,
             refractive_index=self.radio.refractive_index,
             path_gain=self.radio.path_gain,
@@ -389,15 +411,36 @@ class Scenario:
             waveguides=self.uplink.room if isinstance(self.uplink, FactoredUplink) else None,
         )
 
+    def spans(self, layout: Real) -> tuple[Real, Real]:
+        """Where the antennas of each waveguide can be if they keep their segment.
+
+        Parameters
+        ----------
+        layout
+            Antenna positions, shape (M, N), metres.
+
+        Returns
+        -------
+        low, high : Real
+            Metres, shape (M,): 0 and L_m, or the ends of the segment if one is selected.
+        """
+        return self._spans_of(segments_at(self.segments, layout)[:, 0])
+
     def uniform_layout(self) -> Real:
-        """Antennas evenly spaced on every waveguide, or at the places nearest to that; shape (M, N)."""
-        order = np.arange(self.receiver.antennas)
-        slack = self.receiver.free_length[:, None] * (order + 1) / (self.receiver.antennas + 1)
-        layout: Real = slack + order * self.receiver.min_gap_m
-        return layout if self.candidates is None else self.candidates.nearest(layout)
+        """Antennas evenly spaced on every waveguide, or at the places nearest to that; shape (M, N).
+
+        If segments are selected, antennas are evenly spaced on one segment, and waveguides take the segments
+        in turn.
+        """
+        low, high = self._spans_of(spread_segments(self.segments, self.receiver.waveguides))
+        count = self.receiver.antennas
+        slack = self.receiver.free_within(high - low)[:, None] * (np.arange(count) + 1) / (count + 1)
+        return self._placed(low, high, slack)
 
     def random_layout(self, rng: np.random.Generator) -> Real:
         """Layout drawn uniformly from all feasible ones, or the places nearest to that; shape (M, N).
+
+        If segments are selected, those are drawn first.
 
         Parameters
         ----------
@@ -409,10 +452,20 @@ class Scenario:
         Real
             Antenna positions in metres.
         """
-        shares = rng.random((self.receiver.waveguides, self.receiver.antennas))
-        slack = self.receiver.free_length[:, None] * np.sort(shares, axis=1)
-        layout: Real = slack + np.arange(self.receiver.antennas) * self.receiver.min_gap_m
-        return layout if self.candidates is None else self.candidates.nearest(layout)
+        waveguides, count = self.receiver.waveguides, self.receiver.antennas
+        drawn = rng.integers(self.channel.segments, size=waveguides) if self.selects_segments else 0.0
+        low, high = self._spans_of(np.broadcast_to(np.float64(drawn), (waveguides,)))
+        shares = np.sort(rng.random((waveguides, count)), axis=1)
+        return self._placed(low, high, self.receiver.free_within(high - low)[:, None] * shares)
+
+    def _spans_of(self, numbers: Real) -> tuple[Real, Real]:
+        """Ends of the given segments if segments are selected, or of the waveguides."""
+        return layout_spans(self.receiver, self.segments, numbers)
+
+    def _placed(self, low: Real, high: Real, slack: Real) -> Real:
+        """The layout with the given free lengths before its antennas, or the places nearest to it."""
+        layout: Real = low[:, None] + (slack + np.arange(self.receiver.antennas) * self.receiver.min_gap_m)
+        return layout if self.candidates is None else self.candidates.nearest(layout, low, high)
 
     def checked_layout(self, layout: Any) -> Real:
         """Check a layout against eqs. (6)-(8) and return it as an array of shape (M, N).
@@ -453,6 +506,8 @@ class Scenario:
         responses = self.channel.response_source
         if (responses is None or responses.loaded) and self.candidates is not None:
             self.candidates.check(values, lengths)
+        if self.segments is not None:
+            check_segments(self.segments, values)
         return values
 
     # Files ---------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.channel.field import modulate_packed, modulate_slopes
+from airpass.channel.field import modulate_packed, modulate_slopes, segment_feed, segment_span
 from airpass.channel.pass_uplink import (
     guide_decay,
     guide_length,
@@ -186,13 +186,14 @@ def _sums(layout: Real, beam: Complex, space: Space, wanted: Wanted, w: Workspac
     w.sum_re[:] = np.float32(0.0)
     w.sum_im[:] = np.float32(0.0)
     for m in range(layout.shape[0]):
-        feed, side = field.feed[0, m], field.feed[1, m]
+        side = field.feed[1, m]
         offset_square = wanted.offset_square[m]
         channel_re, channel_im = w.channel_re[m], w.channel_im[m]
         channel_re[:] = np.float32(0.0)
         channel_im[:] = np.float32(0.0)
         for n in range(layout.shape[1]):
             place = layout[m, n]
+            feed = segment_feed(field.segments, place, m, field.feed[0, m])
             guide = guide_length(place, feed, side)
             slope = guide_slope(place, feed, side)
             _respond(
@@ -290,15 +291,15 @@ def value_and_gradient(
 
 
 @inlined
-def push_apart(layout: Real, lengths: Real, min_gap: float) -> None:
-    """Make a layout feasible: from left to right, then from right to left."""
+def push_apart(layout: Real, low: Real, high: Real, min_gap: float) -> None:
+    """Make a layout feasible, from `low` to `high`: from left to right, then from right to left."""
     last = layout.shape[1] - 1
     for m in range(layout.shape[0]):
         row = layout[m]
-        row[0] = max(row[0], 0.0)
+        row[0] = max(row[0], low[m])
         for n in range(1, last + 1):
             row[n] = max(row[n], row[n - 1] + min_gap)
-        row[last] = min(row[last], lengths[m])
+        row[last] = min(row[last], high[m])
         for n in range(last - 1, -1, -1):
             row[n] = min(row[n], row[n + 1] - min_gap)
 
@@ -386,6 +387,9 @@ def ascend(
     layout, beam = start_layout.copy(), start_beam.copy()
     unit = 1.0 / (2.0 * np.pi * space.field.turns_per_m * space.field.refractive_index)
     size = waveguides * (antennas + 2)
+    low, high = np.empty(waveguides), np.empty(waveguides)
+    for m in range(waveguides):
+        low[m], high[m] = segment_span(space.field.segments, layout[m, 0], m, 0.0, space.lengths[m])
     w = new_workspace(waveguides, antennas, wanted.device.size)
     pairs = new_pairs(limits.memory, size)
     point, old_point, direction = np.empty(size), np.empty(size), np.empty(size)
@@ -407,7 +411,7 @@ def ascend(
             for i in range(size):
                 point[i] = old_point[i] + step * direction[i]
             _unpack(point, unit, layout, beam)
-            push_apart(layout, space.lengths, space.min_gap)
+            push_apart(layout, low, high, space.min_gap)
             lower, weakest = value_and_gradient(layout, beam, space, wanted, doublings, w)
             evaluations += 1
             if line_search.sufficient_decrease(value, lower, step, slope):

@@ -1,10 +1,12 @@
 """One chain of `airpass-plus`: a first design, and kicks that improve it.
 
     anneal   minimise the smooth count over all devices for p = 1, 2, 4; larger p is closer to the count
+    exchange if one segment of each waveguide is selected: try the antennas of one waveguide on each other
+             segment, with a short descent, and keep the segment if the smooth count decreases
     grow     add the best unselected device to the selected ones, and raise the weakest score of this set with
              p = 2, 8, 32; if all meet the threshold, repeat
     finish   if a set nearly fits, raise its weakest score in all positions and the beam together
-    kick     redraw the positions on one waveguide at random, and anneal
+    kick     redraw the positions on one waveguide at random, and its segment if one is selected, and anneal
     race     after a kick, want one device more than the chain has at once, and drop the weakest if they do
              not fit; give up as soon as fewer than the chain has are left
     polish   raise the weakest score of the devices selected in the end
@@ -38,6 +40,7 @@ from airpass.designs.joint.wanted import Wanted, wanted_of
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim.ranking import value_rank
 from airpass.scenario import Scenario
+from airpass.scenario.segments import moved_to, segments_at
 from airpass.selection.base import dominant_eigenvector, scaled_priorities
 from airpass.selection.hrmc_plus import HrmcPlus, regrow
 
@@ -46,6 +49,9 @@ ANNEAL, ANNEAL_SWEEPS = (0, 1, 2), 10
 GROW, GROW_SWEEPS = (1, 3, 5), 2
 POLISH, POLISH_SWEEPS = (3, 5), 3
 SWEEP_TOLERANCE = 1e-2  # relative decrease of F in a sweep that ends a descent
+EXCHANGE, EXCHANGE_SWEEPS = 1, 2
+EXCHANGE_ROUNDS = 3  # over all waveguides, at most
+EXCHANGE_GAIN = 1e-3  # relative decrease of the smooth count for which a segment is exchanged
 BEAM_LIMITS = cg.Limits(first_step=0.3, max_iterations=30, tolerance=1e-4)
 
 NEAR = 0.95  # weakest score from which a set is finished by `ascend`
@@ -141,6 +147,10 @@ class Found:
         worth = np.cumsum(self.priorities[self.order])
         return min(int(np.searchsorted(worth, value, side="right")) + 1, worth.size)
 
+    def smooth_count(self, power: float) -> float:
+        """sum_k v_k/(1 + z_k^p), the smooth count of devices that are not selected."""
+        return float(np.sum(self.priorities / (1.0 + self.scores**power)))
+
     def weakest(self, devices: Index) -> float:
         """The smallest score of some devices."""
         return float(self.scores[devices].min())
@@ -194,6 +204,8 @@ class Chain:
         """Run all phases; `Stopped` is raised at the time limit, with the result so far in `best`."""
         self.note("start", self.best)
         current = self.annealed(self.best)
+        if self.problem.scenario.selects_segments:
+            current = self.annealed(self.exchanged(current))
         if self.start is not None:
             current = max(self.resumed(self.start), current, key=lambda one: one.rank)
         if grow:
@@ -274,6 +286,31 @@ class Chain:
             found, _ = self.descend(found, everyone, Goal(doublings, 1.0), ANNEAL_SWEEPS, False)
             best = found if found.rank >= best.rank else best
         return best
+
+    def exchanged(self, found: Found) -> Found:
+        """Try other segments on one waveguide after the other, until the smooth count no longer decreases."""
+        scenario, devices = self.problem.scenario, self.problem.devices
+        segments = scenario.segments
+        assert segments is not None
+        everyone = wanted_of(self.problem.space, devices, self.problem.priorities[devices])
+        lowest = found.smooth_count(2.0**EXCHANGE)
+        for _ in range(EXCHANGE_ROUNDS):
+            before = lowest
+            for m, q in np.ndindex(len(found.layout), int(segments.parts)):
+                if segments_at(segments, found.layout)[m, 0] == q:
+                    continue
+                layout = found.layout.copy()
+                layout[m] = moved_to(scenario.receiver, segments, layout[m], m, q)
+                if scenario.candidates is not None:
+                    layout = scenario.candidates.nearest(layout, *scenario.spans(layout))
+                trial = self.problem.at(layout, found.beam)
+                trial, _ = self.descend(trial, everyone, Goal(EXCHANGE, 1.0), EXCHANGE_SWEEPS, False)
+                value = trial.smooth_count(2.0**EXCHANGE)
+                if value < lowest * (1.0 - EXCHANGE_GAIN):
+                    found, lowest = trial, value
+            if lowest == before:
+                break
+        return found
 
     def grown(self, found: Found) -> Found:
         """Add the best outsiders, until not even one can be added."""

@@ -12,6 +12,8 @@ are candidates, which `sweep` evaluates exactly.
 
 import numpy as np
 
+from airpass.channel.field import segment_span
+from airpass.channel.segments import BORDER
 from airpass.core.types import Complex, Index, Real, Short, Single
 from airpass.designs.joint.space import Space, response_row
 from airpass.designs.joint.wanted import LANES, Wanted
@@ -111,11 +113,11 @@ def scan(
 
 
 @kernel
-def _lowest(total: Single, last: int) -> np.float32:
-    """The lowest value up to a grid point, or zero."""
+def _lowest(total: Single, first: int, last: int) -> np.float32:
+    """The lowest value from a grid point to another, or zero."""
     a = b = c = d = np.float32(0.0)
-    whole = (last + 1) // 4 * 4
-    for p in range(0, whole, 4):
+    whole = first + (last + 1 - first) // 4 * 4
+    for p in range(first, whole, 4):
         a = min(a, total[p])
         b = min(b, total[p + 1])
         c = min(c, total[p + 2])
@@ -146,12 +148,19 @@ def insert(place: float, value: np.float32, count: int, places: Real, values: Si
 
 @kernel
 def _minima(
-    total: Single, last: int, row: Real, space: Space, share: np.float32, places: Real, values: Single
+    total: Single,
+    first: int,
+    last: int,
+    row: Real,
+    space: Space,
+    share: np.float32,
+    places: Real,
+    values: Single,
 ) -> int:
     """Local minima below `share` times the lowest; see `candidates`."""
     count = 0
-    threshold = _lowest(total, last) * share
-    for p in range(1, last):
+    threshold = _lowest(total, first, last) * share
+    for p in range(first + 1, last):
         here = total[p]
         if not here < threshold:
             continue
@@ -192,8 +201,12 @@ def place_candidates(
     count = 0
     given = space.places[waveguide]
     last = space.counts[waveguide] - 1
+    low, high = segment_span(space.field.segments, row[0], waveguide, 0.0, space.lengths[waveguide])
+    beyond = BORDER * (high - low)
     for p in range(last + 1):
         here = total[p]
+        if given[p] < low - beyond or given[p] > high + beyond:
+            continue
         if count == places.size and here >= values[count - 1]:
             continue
         if p > 0 and here > total[p - 1] and given[p] - given[p - 1] < space.step:
@@ -236,10 +249,12 @@ def candidates(total: Single, waveguide: int, row: Real, space: Space, places: R
     """
     if space.places.shape[1] > 0:
         return place_candidates(total, waveguide, row, -1, True, space, places, values)
-    last = min(int(space.lengths[waveguide] / space.step), space.points - 1)
-    count = _minima(total, last, row, space, SHARE, places, values)
+    low, high = segment_span(space.field.segments, row[0], waveguide, 0.0, space.lengths[waveguide])
+    first = int(np.ceil(low / space.step))
+    last = min(int(high / space.step), space.points - 1)
+    count = _minima(total, first, last, row, space, SHARE, places, values)
     if count < FEWEST_MINIMA:
-        count = _minima(total, last, row, space, np.float32(0.0), places, values)
+        count = _minima(total, first, last, row, space, np.float32(0.0), places, values)
     return count
 
 
@@ -261,14 +276,14 @@ def stretch_candidates(
     """
     if space.places.shape[1] > 0:
         return place_candidates(total, waveguide, row, antenna, across, space, places, values)
-    length = space.lengths[waveguide]
-    last = min(int(length / space.step), space.points - 1)
+    start, end = segment_span(space.field.segments, row[0], waveguide, 0.0, space.lengths[waveguide])
+    last = min(int(end / space.step), space.points - 1)
     count = 0
     for g in range(0 if across else antenna, row.size if across else antenna + 1):
         left = g - 1 if g - 1 < antenna else g
         right = g if g < antenna else g + 1
-        low = row[left] + space.min_gap if g > 0 else 0.0
-        high = row[right] - space.min_gap if g < row.size - 1 else length
+        low = row[left] + space.min_gap if g > 0 else start
+        high = row[right] - space.min_gap if g < row.size - 1 else end
         if high < low:
             continue
         first = int(np.ceil(low / space.step))

@@ -13,7 +13,7 @@ import numpy as np
 
 from airpass import aircomp
 from airpass.channel.field import LARGEST_ENTRY as LARGEST
-from airpass.channel.field import Field, SampledTable, modulate_one
+from airpass.channel.field import Field, SampledTable, modulate_one, segment_feed
 from airpass.channel.pass_uplink import element, guide_decay, guide_length, response_single
 from airpass.core.types import Complex, Index, Real, Short, Single
 from airpass.kernels.jit import inlined, kernel
@@ -54,13 +54,14 @@ def response_row(space: Space, waveguide: int, device: int, first: int, out_re: 
     """Table entries of one device at the grid points first, first + 1, ..."""
     field = space.field
     offset_square = field.offset_square[waveguide, device]
-    feed, side, loss = field.feed[0, waveguide], field.feed[1, waveguide], field.loss_per_m
+    first_feed, side, loss = field.feed[0, waveguide], field.feed[1, waveguide], field.loss_per_m
     x = field.device_x[device]
     amplitude = LARGEST * np.float32(np.sqrt(max(offset_square, CLOSEST_M * CLOSEST_M)))
     if space.places.shape[1] > 0:
         places = space.places[waveguide]
         for p in range(out_re.size):
             place = places[first + p]
+            feed = segment_feed(field.segments, place, waveguide, first_feed)
             guide = guide_length(place, feed, side)
             _, re, im = response_single(
                 place, guide, x, offset_square, amplitude, field.turns_per_m, field.refractive_index
@@ -71,6 +72,7 @@ def response_row(space: Space, waveguide: int, device: int, first: int, out_re: 
         return
     for p in range(out_re.size):
         place = (first + p) * space.step
+        feed = segment_feed(field.segments, place, waveguide, first_feed)
         guide = guide_length(place, feed, side)
         _, re, im = response_single(
             place, guide, x, offset_square, amplitude, field.turns_per_m, field.refractive_index
@@ -80,7 +82,9 @@ def response_row(space: Space, waveguide: int, device: int, first: int, out_re: 
     if loss > 0.0:
         for p in range(out_re.size):
             # `guide_decay` would not vectorise.
-            decay = np.float32(exp(-loss * guide_length((first + p) * space.step, feed, side)))
+            place = (first + p) * space.step
+            feed = segment_feed(field.segments, place, waveguide, first_feed)
+            decay = np.float32(exp(-loss * guide_length(place, feed, side)))
             out_re[p] = np.int16(decay * np.float32(out_re[p]))
             out_im[p] = np.int16(decay * np.float32(out_im[p]))
 

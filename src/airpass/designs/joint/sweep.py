@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from airpass.channel.field import segment_span
+from airpass.channel.segments import BORDER
 from airpass.core.types import Complex, Flag, Real, Single
 from airpass.designs.joint.scan import MOST_MINIMA, candidates, scan, stretch_candidates
 from airpass.designs.joint.space import Space
@@ -190,11 +192,18 @@ def _try(
 
 
 @inlined
+def _span(row: Real, line: _Line) -> tuple[float, float]:
+    """Where the antennas of the waveguide can be."""
+    space = line.space
+    return segment_span(space.field.segments, row[0], line.number, 0.0, space.lengths[line.number])
+
+
+@inlined
 def _refine(
     centre: float, centre_value: np.float32, row: Real, antenna: int, line: _Line, w: _Workspace
 ) -> tuple[float, np.float32]:
     """The best of a position, two others next to it, and the minimum of the parabola through the three."""
-    low, high = 0.0, line.space.lengths[line.number]
+    low, high = _span(row, line)
     for n in range(row.size):
         if n != antenna:
             if row[n] <= centre:
@@ -217,11 +226,14 @@ def _refine_places(
 ) -> tuple[float, np.float32]:
     """The best of a place and the places next to it."""
     given = line.space.places[line.number]
+    low, high = _span(row, line)
+    beyond = BORDER * (high - low)
     at = np.searchsorted(given, centre)
+    before, after = at > 0, at + 1 < line.space.counts[line.number]
     place, lowest = centre, centre_value
-    if at > 0 and _is_free(given[at - 1], row, antenna, line.space):
+    if before and given[at - 1] >= low - beyond and _is_free(given[at - 1], row, antenna, line.space):
         place, lowest, _ = _try(given[at - 1], place, lowest, antenna, line, w)
-    if at + 1 < line.space.counts[line.number] and _is_free(given[at + 1], row, antenna, line.space):
+    if after and given[at + 1] <= high + beyond and _is_free(given[at + 1], row, antenna, line.space):
         place, lowest, _ = _try(given[at + 1], place, lowest, antenna, line, w)
     return place, lowest
 
@@ -261,8 +273,8 @@ def _put(row: Real, antenna: int, place: float) -> None:
 def _move_antennas(row: Real, total: Single, across: bool, line: _Line, w: _Workspace) -> int:
     """Move every antenna of one waveguide once; the number of positions evaluated."""
     space, places, values = line.space, w.places, w.values
-    length = space.lengths[line.number]
-    by_stretch = not across or row.size * space.min_gap > CROWDED * length
+    low, high = _span(row, line)
+    by_stretch = not across or row.size * space.min_gap > CROWDED * (high - low)
     count = 0 if by_stretch else candidates(total, line.number, row, space, places, values)
     tried = 0
     for old_place in row.copy():

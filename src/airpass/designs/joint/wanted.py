@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.channel.field import modulate_packed
+from airpass.channel.field import modulate_packed, segment_feed
 from airpass.channel.pass_uplink import guide_decay, guide_length, response_single
 from airpass.core.types import Index, Real, Single
 from airpass.designs.joint.space import Space
@@ -91,7 +91,8 @@ def respond(
 ) -> None:
     """`responses` to an antenna with a number at `place`; `offset_square` is that of the waveguide."""
     field = space.field
-    guide = guide_length(place, field.feed[0, waveguide], field.feed[1, waveguide])
+    feed = segment_feed(field.segments, place, waveguide, field.feed[0, waveguide])
+    guide = guide_length(place, feed, field.feed[1, waveguide])
     responses(
         place,
         guide,
