@@ -106,8 +106,8 @@ def decode_table(content: bytes) -> Any:
         notes = table.schema.metadata or {}
         version = int(notes.get(b"format_version", b"1"))
     except (pyarrow.ArrowException, OSError, ValueError, TypeError, KeyError, MemoryError) as error:
-        text = str(error).strip().splitlines()
-        raise Damaged(f"not a Parquet file: {text[0] if text else type(error).__name__}") from None
+        text = str(error).strip().partition("\n")[0].partition(". ")[0]
+        raise Damaged(f"not a Parquet file ({text or type(error).__name__})") from None
     if version > TABLE_VERSION:
         raise InvalidInput(
             f"has format version {version}; airpass {__version__} reads versions up to {TABLE_VERSION}: "

@@ -32,7 +32,7 @@ OnDamage = Callable[[Path, str], None]  # called with a damaged file and what is
 
 def refuse(path: Path, why: str) -> None:
     """Raise InvalidInput for a damaged file. What only reads a study does so."""
-    raise InvalidInput(f"{path}: {why}; the command that wrote it computes it again")
+    raise InvalidInput(f"{path}: {why}; run the study again, which computes it anew")
 
 
 def set_aside(report: Report) -> OnDamage:
@@ -81,7 +81,7 @@ class Store:
         self._times: dict[str, list[Row]] = {}
         self._values: dict[str, list[Row]] = {}  # all other rows
         for name in MERGED:
-            for row in self._decoded(folder / name) or ():
+            for row in self._decoded(folder / name):
                 by_key = self._times if row.metric == SECONDS else self._values
                 by_key.setdefault(row.key, []).append(row)
 
@@ -145,19 +145,15 @@ class Store:
     def _own(self, trial: Trial) -> list[Row]:
         """The rows in a trial's own file."""
         path = self.path(trial)
-        rows = self._decoded(path) or []
+        rows = self._decoded(path)
         if any(row.key != trial.key for row in rows):
             self.on_damage(path, "holds rows of another trial")
             return []
         return rows if any(row.metric != SECONDS for row in rows) else []
 
-    def _decoded(self, path: Path) -> list[Row] | None:
-        """The rows in a file; None if it is absent or damaged."""
-        try:
-            return decode(path) if path.exists() else None
-        except Damaged as error:
-            self.on_damage(path, str(error).removeprefix(f"{path}: "))
-            return None
+    def _decoded(self, path: Path) -> list[Row]:
+        """The rows in a file; none if it is absent or damaged."""
+        return decode(path, self.on_damage) if path.exists() else []
 
 
 def _place(row: Row) -> tuple[Any, ...]:
@@ -172,8 +168,8 @@ def encode(rows: Sequence[Row], about: dict[str, str] | None = None) -> bytes:
     return encode_table(pa.Table.from_pylist([asdict(row) for row in rows], schema=SCHEMA), about)
 
 
-def decode(path: Path) -> list[Row]:
-    """Rows from a Parquet file; `Damaged` is raised for what is no file of rows, or was changed."""
+def decode(path: Path, on_damage: OnDamage = refuse) -> list[Row]:
+    """Rows from a Parquet file; none if it is damaged and `on_damage` returns."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -181,8 +177,11 @@ def decode(path: Path) -> list[Row]:
     try:
         table = decode_table(content)
         columns = [_column(table, name) for name in SCHEMA.names]
+    except Damaged as error:
+        on_damage(path, str(error))
+        return []
     except InvalidInput as error:
-        raise type(error)(f"{path}: {error}") from None
+        raise InvalidInput(f"{path}: {error}") from None
     return [Row(*values) for values in zip(*columns, strict=True)]
 
 
