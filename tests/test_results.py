@@ -241,6 +241,7 @@ class TestRoundTrips:
         picked.save(path)
         document = json.loads(path.read_text())
         document["method"]["name"] = f"{tmp_path / 'evil.py'}:Name"
+        del document["sha256"]
         path.write_text(json.dumps(document))
         assert isinstance(load(path).method, RecordedMethod)
         assert not (tmp_path / "ran").exists()
@@ -309,6 +310,7 @@ class TestRefusals:
             path = tmp_path / "d.json"
             found.save(path)
             document = json.loads(path.read_text()) | values
+            del document["sha256"]
             path.write_text(json.dumps({key: value for key, value in document.items() if value != "absent"}))
             return path
 
@@ -366,7 +368,7 @@ class TestRefusals:
         (tmp_path / "fig2").mkdir()
         (tmp_path / "fig2" / "rows.parquet").touch()
         assert_refused(run("plot", tmp_path), "its folders fig2 do")
-        assert_refused(run("plot", tmp_path / "fig2" / "rows.parquet"), "not a file of rows")
+        assert_refused(run("plot", tmp_path / "fig2" / "rows.parquet"), "not a Parquet file")
 
     def test_methods_of_another_version(self, found: Design, changed: Any) -> None:
         method = json.loads(changed().read_text())["method"]
@@ -381,7 +383,7 @@ class TestRefusals:
 class TestFirstVersion:
     """Files of airpass 0.1 have no version, no kind, no channels, and fewer columns in the history."""
 
-    NEW = ("format_version", "kind", "channels", "power", "drawn_from", "compile_seconds", "sdr_db")
+    NEW = ("sha256", "format_version", "kind", "channels", "power", "drawn_from", "compile_seconds", "sdr_db")
 
     def old(self, document: dict[str, Any]) -> dict[str, Any]:
         return {key: value for key, value in document.items() if key not in self.NEW} | {"version": "0.1.0"}

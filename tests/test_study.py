@@ -34,7 +34,7 @@ from airpass.study.claims import judge
 from airpass.study.paper import curves, fig9, figures, plan, schemes, table1
 from airpass.study.paper.base import SCALES
 from airpass.study.runner import DaskCluster, LocalProcesses, run_trials
-from airpass.study.store import Store
+from airpass.study.store import Store, set_aside
 from airpass.study.trial import Row, Trial
 from command_line import assert_refused
 
@@ -187,7 +187,7 @@ class TestTrial:
 class TestStore:
     def test_what_is_written_is_read_back(self, tmp_path: Path) -> None:
         one = trials()[0]
-        rows = [one.row("a", 1.5), one.row("b", float("nan"), 3), replace(one, x=None).row("c", 2.0)]
+        rows = [one.row("a", 1.5), one.row("b", float("nan"), 3), replace(one.row("c", 2.0), x=None)]
         kept = Store(tmp_path)
         assert not kept.has(one)
         kept.write(one, rows)
@@ -202,13 +202,19 @@ class TestStore:
         path = Store(tmp_path).path(one)
         path.parent.mkdir()
         path.write_bytes(content)
-        assert Store(tmp_path).read([one]) == []
-        assert run_trials([one], Store(tmp_path), here).run == 1
+        with pytest.raises(InvalidInput, match=r"not a Parquet file.*run the study again"):
+            Store(tmp_path).read([one])
+        notices: list[str] = []
+        kept = Store(tmp_path, set_aside(notices.append))
+        assert run_trials([one], kept, here).run == 1
         assert Store(tmp_path).read([one])
+        (notice,) = notices
+        assert f"{path}: not a Parquet file" in notice
+        assert path.with_name(f"{path.name}.damaged").read_bytes() == content
 
     def test_damage_is_named(self, tmp_path: Path) -> None:
         (tmp_path / "rows.parquet").write_bytes(b"nonsense")
-        with pytest.raises(InvalidInput, match="delete it"):
+        with pytest.raises(InvalidInput, match=r"not a Parquet file.*run the study again"):
             Store(tmp_path)
 
     def test_times_are_kept_apart(self, tmp_path: Path) -> None:
@@ -668,7 +674,9 @@ class TestCommands:
             outcome = run("reproduce", figure, "--scale", scale, "--out", tmp_path)
             assert_refused(outcome, "holds fig3 at scale lite", f"not {figure} at scale {scale}", "--out")
         (tmp_path / "provenance.json").write_text("{")
-        assert_refused(run("reproduce", "fig3", "--out", tmp_path), "provenance.json", "not JSON")
+        assert_refused(
+            run("reproduce", "fig3", "--out", tmp_path), "provenance.json", "not JSON", "delete it"
+        )
 
 
 class TestFigures:

@@ -63,7 +63,6 @@ def reproduce(
     from airpass.study import run as study
     from airpass.study.api import executor, failures, named_figures
     from airpass.study.claims import judge
-    from airpass.study.provenance import check_folder
     from airpass.study.report import claims_text, summary
 
     chosen = named_figures(figures or (("all",) if claims else ()))
@@ -80,15 +79,14 @@ def reproduce(
             raise InvalidInput("no rows are stored: run airpass reproduce first, with the same --scale")
         failed: dict[str, str] = {}
     else:
-        for figure in chosen:
-            check_folder(folder(figure.name), figure.name, scale)
         trials = [trial for figure in chosen for trial in figure.trials(scale)]
-        where = executor(workers, dask, trials, note)
-        announce(chosen, scale)
-        with trial_bar(len(trials)) as bar:
-            outcomes, rows = study.reproduce(
-                chosen, scale, folder, where(bar.notice), command_line(), bar.advance, out
-            )
+        with study.output_folders([figure.name for figure in chosen], scale, folder, note):
+            where = executor(workers, dask, trials, note)
+            announce(chosen, scale)
+            with trial_bar(len(trials)) as bar:
+                outcomes, rows = study.reproduce(
+                    chosen, scale, folder, where(bar.notice), command_line(), bar.advance, out, note
+                )
         failed = failures(outcomes.values())
         for name, outcome in outcomes.items() if json_path != "-" else ():
             console().print(
@@ -122,15 +120,18 @@ def reproduce(
 def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, json_path: str | None) -> None:
     """Run a study from a TOML file: schemes x values of a field x trials (docs/studies.md)."""
     from airpass.study.api import executor, failures
-    from airpass.study.run import run_sweep
+    from airpass.study.run import output_folders, run_sweep
     from airpass.study.sweep import load
     from airpass.study.tables import heading, numbers
 
     study = load(path)
     target = out or Path("runs") / study.name
-    where = executor(workers, dask, study.trials, note)
-    with trial_bar(len(study.trials)) as bar:
-        outcome, tables, rows = run_sweep(study, target, where(bar.notice), command_line(), bar.advance)
+    with output_folders([study.name], "", lambda _: target, note):
+        where = executor(workers, dask, study.trials, note)
+        with trial_bar(len(study.trials)) as bar:
+            outcome, tables, rows = run_sweep(
+                study, target, where(bar.notice), command_line(), bar.advance, note
+            )
     failed = failures([outcome])
     order = study.figure.in_order(study.shape.schemes)
     write_json(

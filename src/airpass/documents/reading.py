@@ -14,6 +14,7 @@ import numpy as np
 from airpass import designs, geometry, selection
 from airpass.aircomp import Link
 from airpass.core import checks
+from airpass.core.checksums import Damaged, check_document
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import Method, RecordedMethod, Registry, options_dict, parts, with_options
 from airpass.core.types import Complex, Real, Single
@@ -100,6 +101,10 @@ def _decoded(path: str | Path) -> dict[str, Any]:
             f"{path}: has format version {version}, written by airpass {document.get('version', '?')}; "
             f"airpass {__version__} reads versions up to {FORMAT_VERSION}: install a newer one"
         )
+    try:
+        check_document(document)
+    except Damaged as error:
+        raise InvalidInput(f"{path}: {error}") from None
     return document
 
 

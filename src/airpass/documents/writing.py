@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from airpass.aircomp import Link
+from airpass.core.checksums import encode_table, with_checksum
 from airpass.core.registry import Method, options_dict, parts
 from airpass.core.types import Complex, Single
 from airpass.core.version import __version__
@@ -303,11 +304,8 @@ def training_document(runs: Sequence[TrainingRun]) -> dict[str, Any]:
 def training_table(runs: Sequence[TrainingRun]) -> bytes:
     """All histories as one Parquet file, a row per scheme and evaluated round."""
     import pyarrow
-    from pyarrow import parquet
 
-    sink = pyarrow.BufferOutputStream()
-    parquet.write_table(pyarrow.Table.from_pylist(history_rows(runs)), sink)
-    return bytes(sink.getvalue())
+    return encode_table(pyarrow.Table.from_pylist(history_rows(runs)))
 
 
 def history_rows(runs: Sequence[TrainingRun]) -> list[dict[str, Any]]:
@@ -381,8 +379,11 @@ def _single(values: Single) -> dict[str, str]:
 
 
 def encode(document: Any) -> bytes:
-    """JSON text. NaN and infinity become null."""
-    return (json.dumps(_plain(document), indent=2, allow_nan=False) + "\n").encode()
+    """JSON text. NaN and infinity become null. What can be read back gets a checksum."""
+    plain = _plain(document)
+    if isinstance(plain, dict) and "format_version" in plain:
+        plain = with_checksum(plain)
+    return (json.dumps(plain, indent=2, allow_nan=False) + "\n").encode()
 
 
 def _plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ from airpass import designs, selection
 from airpass.aircomp import Link
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
+from airpass.core.locks import locks_folder
 from airpass.core.references import is_reference
 from airpass.core.registry import Report, discard
 from airpass.designs.api import design
@@ -41,6 +42,7 @@ OnSchemeRound = Callable[[str, int, Mapping[str, float]], None]
 OnEnd = Callable[[Sequence[TrainingRun]], None]
 
 
+@locks_folder
 def compare(
     scenario: Scenario,
     schemes: Sequence[Scheme] | Mapping[str, Scheme],
@@ -78,7 +80,7 @@ def compare(
     dataset, options, seed, workers, data_dir
         As for `train`.
     folder
-        Folder for a checkpoint per scheme; None: no checkpoints.
+        Folder for a checkpoint per scheme, locked meanwhile; None: no checkpoints.
     resume
         Continue from the checkpoints in `folder`.
     on_start
@@ -170,6 +172,7 @@ def compare(
     )
 
 
+@locks_folder
 def compare_channels(
     channels: Any,
     schemes: Sequence[str | SelectionMethod | type[SelectionMethod] | Callable[..., Any]],

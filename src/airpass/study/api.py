@@ -11,13 +11,12 @@ from airpass.core.registry import Report, discard
 from airpass.core.threads import processors
 from airpass.study.paper import figures as known_figures
 from airpass.study.paper.base import SCALES, PaperFigure
-from airpass.study.provenance import check_folder
+from airpass.study.run import output_folders, run_sweep
 from airpass.study.run import reproduce as run_figures
-from airpass.study.run import run_sweep
 from airpass.study.runner import DaskCluster, Executor, LocalProcesses, Outcome
 from airpass.study.stored import StoredStudy, open_study
 from airpass.study.sweep import from_dict, load
-from airpass.study.trial import Trial
+from airpass.study.trial import Trial, check
 
 
 def sweep(
@@ -50,9 +49,12 @@ def sweep(
     """
     chosen = from_dict(study) if isinstance(study, Mapping) else load(study)
     folder = Path("runs") / chosen.name if out is None else Path(out)
-    with closing(executor(workers, dask, chosen.trials, report)(report)) as where:
+    with (
+        output_folders([chosen.name], "", lambda _: folder, report),
+        closing(executor(workers, dask, chosen.trials, report)(report)) as where,
+    ):
         outcome, _, _ = run_sweep(
-            chosen, folder, where, "airpass.sweep(...)", lambda trial: report(trial.name)
+            chosen, folder, where, "airpass.sweep(...)", lambda trial: report(trial.name), report
         )
     _check([outcome])
     return open_study(folder)
@@ -93,12 +95,19 @@ def reproduce(
             return Path("runs") / f"{name}-{scale}"
         return Path(out) if name == "all" else Path(out) / name
 
-    for figure in chosen:
-        check_folder(folder(figure.name), figure.name, scale)
     trials = [trial for figure in chosen for trial in figure.trials(scale)]
-    with closing(executor(workers, dask, trials, report)(report)) as where:
+    with (
+        output_folders([figure.name for figure in chosen], scale, folder, report),
+        closing(executor(workers, dask, trials, report)(report)) as where,
+    ):
         outcomes, _ = run_figures(
-            chosen, scale, folder, where, "airpass.reproduce(...)", lambda trial: report(trial.name)
+            chosen,
+            scale,
+            folder,
+            where,
+            "airpass.reproduce(...)",
+            lambda trial: report(trial.name),
+            notice=report,
         )
     _check(outcomes.values())
     return [open_study(folder(figure.name)) for figure in chosen]
@@ -145,6 +154,8 @@ def executor(
     if any(trial.job == "train" for trial in trials):
         from airpass.learning.client import gpu_names
 
+        for trial in trials:  # before what they name is downloaded
+            check(trial)
         fetch_data(trials, report)
         gpus = gpu_names()
     local = LocalProcesses(workers or len(gpus) or processors(), gpus)

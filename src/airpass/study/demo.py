@@ -6,6 +6,7 @@ from pathlib import Path
 
 from airpass.core.display import display_name
 from airpass.core.files import write_atomically
+from airpass.core.locks import folder_lock
 from airpass.designs.api import Design, design
 from airpass.documents import design_document, encode
 from airpass.figures.room import draw_design
@@ -54,7 +55,7 @@ def run(
     Parameters
     ----------
     out
-        Folder to write to.
+        Folder to write to, locked meanwhile.
     seed
         Seed of devices, data split, weights and noise.
     rounds
@@ -67,6 +68,18 @@ def run(
     list[Row]
         The table of the report.
     """
+    with folder_lock(out):
+        return _made(out, seed, rounds, on_start, on_round, on_end)
+
+
+def _made(
+    out: Path,
+    seed: int,
+    rounds: int,
+    on_start: OnStart | None,
+    on_round: OnSchemeRound | None,
+    on_end: OnEnd | None,
+) -> list[Row]:
     options = TrainOptions(rounds=rounds, evaluate_every=max(1, rounds // 20))
     scenario, data = prepare(Scenario.paper(seed=seed), DATASET, options, seed)
     results = {name: design(scenario, name, seed=seed) for name in SCHEMES if name != FEDAVG}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from airpass import __version__
+from airpass.core.checksums import check_document, with_checksum
 from airpass.core.display import display_name
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
@@ -18,17 +19,74 @@ from airpass.study.trial import Trial
 
 LIBRARIES = ("numpy", "numba", "scipy", "scs", "torch", "pyarrow")
 RECEIVER = ("waveguides", "antennas")
+FORMAT_VERSION = 2  # files of airpass 0.1 have no number
+# What is read back of the file.
+_KINDS: dict[str, type | tuple[type, ...]] = {
+    "study": str,
+    "scale": str,
+    "command": str,
+    "airpass": str,
+    "workers": str,
+    "processor": str,
+    "cores": (int, type(None)),
+    "memory_gib": (int, type(None)),
+    "trials": int,
+    "failed": dict,
+    "seconds": (int, float),
+}
+
+
+def read_provenance(out: Path, complete: bool = False) -> dict[str, Any]:
+    """Read provenance.json.
+
+    Parameters
+    ----------
+    out
+        Folder of the study.
+    complete
+        Whether everything must be there that reports need.
+
+    Returns
+    -------
+    dict[str, Any]
+        Content of the file; empty if there is none.
+    """
+    path = out / "provenance.json"
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except OSError as error:
+        raise InvalidInput(f"{path}: cannot be read ({error.strerror})") from None
+    advice = "delete it; the rows beside it are kept"
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        raise InvalidInput(f"{path}: damaged: not JSON; {advice}") from None
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{path}: damaged: not a table; {advice}")
+    version_ = found.get("format_version", 1)
+    if isinstance(version_, int) and version_ > FORMAT_VERSION:
+        raise InvalidInput(
+            f"{path}: has format version {version_}; airpass {__version__} reads versions up to "
+            f"{FORMAT_VERSION}: install a newer one, or give another --out"
+        )
+    try:
+        check_document(found)
+    except InvalidInput as error:
+        raise InvalidInput(f"{path}: {error}, or {advice}") from None
+    for name, kind in _KINDS.items():
+        if name not in found:
+            if complete:
+                raise InvalidInput(f"{path}: damaged: {name} is missing; {advice}")
+        elif not isinstance(found[name], kind) or isinstance(found[name], bool):
+            raise InvalidInput(f"{path}: damaged: {name} = {found[name]!r:.60}; {advice}")
+    return found
 
 
 def check_folder(out: Path, name: str, scale: str = "") -> None:
     """Raise InvalidInput if a folder holds another study, or the same at another scale."""
-    path = out / "provenance.json"
-    if not path.exists():
-        return
-    try:
-        found = json.loads(path.read_text())
-    except ValueError:
-        raise InvalidInput(f"{path}: not JSON; delete it, or give another --out") from None
+    found = read_provenance(out)
     held, at = found.get("study", name), found.get("scale", scale)
     if (held, at) != (name, scale):
         raise InvalidInput(
@@ -69,9 +127,9 @@ def write_provenance(
         Content of the file. Seconds add up over runs. If no trial was run, time and machine are those
         of earlier runs.
     """
-    path = out / "provenance.json"
-    before = json.loads(path.read_text()) if path.exists() else {}
+    before = read_provenance(out)
     document = {
+        "format_version": FORMAT_VERSION,
         "study": name,
         "scale": scale,
         "command": command,
@@ -87,8 +145,11 @@ def write_provenance(
         "seconds": round(before.get("seconds", 0.0) + outcome.seconds, 1),
     }
     if outcome.run == 0 and before:
-        document |= before | {name: document[name] for name in ("command", "trials", "failed")}
-    write_atomically(path, (json.dumps(document, indent=2) + "\n").encode())
+        document |= before | {
+            name: document[name] for name in ("format_version", "command", "trials", "failed")
+        }
+    document = with_checksum(document)
+    write_atomically(out / "provenance.json", (json.dumps(document, indent=2) + "\n").encode())
     return document
 
 

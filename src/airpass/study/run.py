@@ -1,11 +1,15 @@
 """`airpass reproduce` and `airpass sweep`: run trials, then write rows, pictures, provenance and a report."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import tomli_w
 
+from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
+from airpass.core.locks import folder_locks
+from airpass.core.registry import Report, discard
 from airpass.study.charts import WIDE_IN, sweep_chart
 from airpass.study.claims import Rows, judge
 from airpass.study.paper import figures as all_figures
@@ -15,12 +19,35 @@ from airpass.study.provenance import check_folder, description, write_provenance
 from airpass.study.replot import STUDY, sweep_tables, write_chart
 from airpass.study.report import Section, render_page, report
 from airpass.study.runner import Executor, Outcome, run_trials
-from airpass.study.store import Store
+from airpass.study.store import Store, set_aside, skip
 from airpass.study.sweep import Sweep
 from airpass.study.tables import Table, best, heading
 from airpass.study.trial import Row, Trial
 
 OnDone = Callable[[Trial], None]
+
+
+@contextmanager
+def output_folders(
+    names: Sequence[str], scale: str, folder: Callable[[str], Path], report: Report = discard
+) -> Iterator[None]:
+    """Lock the folders of studies. They must be free, writable, and hold no other study.
+
+    Parameters
+    ----------
+    names
+        Names of the studies.
+    scale
+        Scale of paper figures, or "".
+    folder
+        Folder of a study, by name; `folder("all")` is for the common report of several.
+    report
+        Callback for messages.
+    """
+    with folder_locks([folder(name) for name in (*names, *(["all"] if len(names) > 1 else []))], report):
+        for name in names:
+            check_folder(folder(name), name, scale)
+        yield
 
 
 def reproduce(
@@ -31,8 +58,9 @@ def reproduce(
     command: str,
     on_done: OnDone,
     also: Path | None = None,
+    notice: Report = discard,
 ) -> tuple[dict[str, Outcome], Rows]:
-    """Run figures one after the other.
+    """Run figures one after the other, in folders that are locked (`output_folders`).
 
     Parameters
     ----------
@@ -50,6 +78,8 @@ def reproduce(
         Called for each trial.
     also
         Another folder with rows that may be reused.
+    notice
+        Callback for messages about damaged files.
 
     Returns
     -------
@@ -63,9 +93,9 @@ def reproduce(
     sections: list[Section] = []
     for figure in figures:
         name, out, trials = figure.name, folder(figure.name), figure.trials(scale)
-        store = Store(out)
+        store = Store(out, set_aside(notice))
         outcome = run_trials(trials, store, executor, on_done, _elsewhere(scale, folder, also))
-        outcomes[name], rows[name] = outcome, store.merge(trials)
+        outcomes[name], rows[name] = outcome, _merged(store, trials, outcome)
         if not rows[name]:
             continue
         made = write_provenance(out, name, scale, command, executor.about, outcome, len(trials))
@@ -92,6 +122,19 @@ def reproduce(
     return outcomes, rows
 
 
+def _merged(store: Store, trials: Sequence[Trial], outcome: Outcome) -> list[Row]:
+    """Merge the rows of a study. No trial that did not fail may be without rows."""
+    rows = store.merge(trials)
+    stored_keys = {row.key for row in rows} | {trial.key for trial, _ in outcome.failures}
+    lost = [trial for trial in trials if trial.key not in stored_keys]
+    if lost:
+        raise InvalidInput(
+            f"{store.folder}: {len(lost)} trials were lost while the study ran, such as {lost[0].name}; "
+            "run the same command again"
+        )
+    return rows
+
+
 def plan_progress(figure: PaperFigure, scale: str, rows: Sequence[Row]) -> Progress:
     """How many of the declared trials of a figure are among rows."""
     return progress(figure.trials(scale), {row.key for row in rows})
@@ -105,7 +148,7 @@ def _elsewhere(
     for other in all_figures().values():
         for place in {folder(other.name), also or folder(other.name)}:
             if place.is_dir():
-                store = Store(place)
+                store = Store(place, skip)
                 stored_ = [trial for trial in other.trials(scale) if store.has(trial)]
                 known |= {trial.computation: (store, trial) for trial in stored_}
 
@@ -137,9 +180,16 @@ def _files(out: Path, name: str) -> tuple[Path, ...]:
 
 
 def run_sweep(
-    sweep: Sweep, out: Path, executor: Executor, command: str, on_done: OnDone
+    sweep: Sweep,
+    out: Path,
+    executor: Executor,
+    command: str,
+    on_done: OnDone,
+    notice: Report = discard,
 ) -> tuple[Outcome, dict[str, Table], list[Row]]:
     """Run a user-defined sweep, and write rows, the sweep's file, picture, provenance and report.html.
+
+    The folder is locked (`output_folders`).
 
     Parameters
     ----------
@@ -153,6 +203,8 @@ def run_sweep(
         Command line, for provenance.json.
     on_done
         Called for each trial.
+    notice
+        Callback for messages about damaged files.
 
     Returns
     -------
@@ -164,10 +216,9 @@ def run_sweep(
     rows : list[Row]
         The rows, in the order of the file.
     """
-    check_folder(out, sweep.name)
-    store = Store(out)
+    store = Store(out, set_aside(notice))
     outcome = run_trials(sweep.trials, store, executor, on_done)
-    rows = sweep.shape.sorted(store.merge(sweep.trials))
+    rows = sweep.shape.sorted(_merged(store, sweep.trials, outcome))
     tables = sweep_tables(sweep, rows)
     if rows:
         write_atomically(out / STUDY, tomli_w.dumps(sweep.tables).encode())

@@ -87,6 +87,7 @@ def run_trials(
     began = time.perf_counter()
     for trial in trials:
         check(trial)
+    store.remove_leftovers()
     missing: dict[str, list[Trial]] = {}  # by computation
     failures: list[tuple[Trial, str]] = []
     for trial in trials:

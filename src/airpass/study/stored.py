@@ -1,6 +1,5 @@
 """Stored studies: the folders of `airpass reproduce` and `airpass sweep`, opened again."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from airpass.study.charts import shown_metric
 from airpass.study.claims import judge
 from airpass.study.paper import figures
 from airpass.study.paper.base import SCALES, PaperFigure
-from airpass.study.provenance import machine
+from airpass.study.provenance import machine, read_provenance
 from airpass.study.replot import STUDY, redraw, sweep_tables
 from airpass.study.store import MERGED, Store, decode
 from airpass.study.tables import Table, by_point, heading
@@ -128,7 +127,7 @@ def open_study(path: Path) -> StoredStudy:
         The rows, and what is known of them.
     """
     folder = path if path.is_dir() else path.parent
-    provenance = _provenance(folder / "provenance.json")
+    provenance = read_provenance(folder, complete=True)
     name = str(provenance.get("study", path.stem))
     figure = figures().get(name) if provenance.get("scale") in SCALES else None
     rows: list[Row] = []
@@ -140,16 +139,3 @@ def open_study(path: Path) -> StoredStudy:
     if not rows:
         raise InvalidInput(f"{path}: holds no rows; run airpass reproduce or airpass sweep first")
     return StoredStudy(path, name, figure, rows, provenance)
-
-
-def _provenance(path: Path) -> dict[str, Any]:
-    if not path.exists():
-        return {}
-    try:
-        found = json.loads(path.read_text())
-        machine(found)
-        str(found["command"])
-        len(found["failed"]), found["trials"]
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise InvalidInput(f"{path}: damaged; delete it to open the rows without it") from None
-    return dict(found)
