@@ -301,13 +301,15 @@ def test_no_more_workers_than_devices(monkeypatch: pytest.MonkeyPatch, whole: Tr
             go(workers=wrong)
 
 
-class TestCheckpoints:
-    @pytest.fixture(scope="class")
-    def stored(self, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-        path = tmp_path_factory.mktemp("run") / "c.npz"
-        go(path, on_round=interrupt_at_call(3, lambda *_: None))
-        return path.read_bytes()
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A checkpoint after round 3."""
+    path = tmp_path_factory.mktemp("run") / "c.npz"
+    go(path, on_round=interrupt_at_call(3, lambda *_: None))
+    return path.read_bytes()
 
+
+class TestCheckpoints:
     def read(self, path: Path, content: bytes) -> tuple[Any, Any]:
         path.write_bytes(content)
         run = rounds.Rounds(

@@ -57,7 +57,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
     suffix = path.suffix.lower()
     if suffix == ".npz":
         try:
-            with np.load(path, allow_pickle=False) as archive:
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
                 return {name: archive[name] for name in names if name in archive.files}
         except Exception as error:  # NumPy and zipfile raise many kinds of errors
             raise _not_plain(path, error) from None
@@ -87,14 +87,15 @@ def _not_plain(path: Path, error: Exception) -> InvalidInput:
 
 def _read_npy(path: Path, variable: str | None, flag: str) -> Any:
     try:
-        return np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            return np.load(file, allow_pickle=False)
     except Exception as error:  # a damaged header makes NumPy raise many kinds of errors
         raise _not_plain(path, error) from None
 
 
 def _read_npz(path: Path, variable: str | None, flag: str) -> Any:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return archive[_chosen(path, sorted(archive.files), variable, flag)]
     except InvalidInput:
         raise

@@ -112,7 +112,7 @@ def restore(path: Path, config: Mapping[str, Any], start: RunState) -> RunState:
         The run.
     """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in NAMES}
             checksum = archive["sha256"] if "sha256" in archive.files else None
         note = json.loads(arrays["note"].tobytes())

@@ -306,5 +306,6 @@ def with_channels(images: NDArray[Any]) -> NDArray[Any]:
 
 def read_arrays(source: Path) -> dict[str, NDArray[Any]]:
     """The arrays of an `.npz` file."""
-    with np.load(source, allow_pickle=False) as archive:
+    # NumPy leaves a damaged file open if it has opened it itself.
+    with source.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
