@@ -4,6 +4,8 @@ import gzip
 import io
 import json
 import os
+import subprocess
+import sys
 import tarfile
 import tempfile
 import zlib
@@ -25,7 +27,7 @@ from airpass.learning.data import mnist_mini, npm
 from airpass.learning.data.base import Arrays
 from airpass.learning.data.download import Download
 from airpass.learning.data.mnist_mini import MnistMini
-from airpass.learning.data.unpack import TooLarge, unpacked
+from airpass.learning.data.unpack import SCRATCH, TooLarge, scratch_folder, unpacked
 from command_line import assert_refused
 
 VALUES = np.arange(12.0).reshape(3, 4) * (1 + 2j)
@@ -76,7 +78,8 @@ class TestMatlab:
         monkeypatch.setattr(mat_files, "_memory", lambda: 2**30)
         with pytest.raises(InvalidInput, match=r"needs more than 1.0 GB to be read; it may be damaged"):
             read_array(path)
-        monkeypatch.setattr(mat_files, "SECONDS", 1e-3)
+        monkeypatch.setattr(mat_files, "SECONDS", 0)
+        monkeypatch.setattr(mat_files, "BYTES_PER_SECOND", 2**40)
         with pytest.raises(InvalidInput, match="could not be read within"):
             read_array(path)
 
@@ -271,3 +274,18 @@ def test_nothing_is_left_of_a_child(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     scipy.io.savemat(path, {"G": VALUES})
     np.testing.assert_array_equal(read_array(path), VALUES)
     assert os.listdir(tmp_path) == ["G.mat"]
+
+
+def test_folders_of_killed_downloads_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    ended = subprocess.Popen([sys.executable, "-c", "pass"])
+    ended.wait()
+    killed = tmp_path / f"{SCRATCH}{ended.pid}-abc"
+    running, other = tmp_path / f"{SCRATCH}{os.getpid()}-abc", tmp_path / f"{SCRATCH}x-abc"
+    for folder in (killed, running, other):
+        folder.mkdir()
+        (folder / "part").touch()
+    with scratch_folder() as own:
+        assert own.parent == tmp_path
+        assert set(tmp_path.iterdir()) == {running, other, own}
+    assert set(tmp_path.iterdir()) == {running, other}

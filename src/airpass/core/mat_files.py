@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,9 +16,11 @@ import numpy as np
 from airpass.core import mat_child
 from airpass.core.errors import InvalidInput
 
-SECONDS = 60  # for a small file
+SECONDS = 60  # of processor time, for a small file
+WAIT = 5  # longest duration over processor time, on a busy machine
 BYTES_PER_SECOND = 2_000_000  # larger files may take longer
 LEAST_MEMORY = 2**30
+TOO_LONG = -int(getattr(signal, "SIGXCPU", 24))  # exit code after too much processor time
 
 
 def read_mat(path: Path, names: Sequence[str] | None) -> tuple[list[str], dict[str, Any]]:
@@ -53,20 +56,23 @@ def read_mat(path: Path, names: Sequence[str] | None) -> tuple[list[str], dict[s
                 stderr=subprocess.DEVNULL,
                 # Threads of BLAS, which is not used, would reserve memory.
                 env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"},
-                timeout=seconds,
+                timeout=WAIT * seconds,
                 check=False,
             )
+            code = ended.returncode
         except subprocess.TimeoutExpired:
-            raise InvalidInput(f"{path}: could not be read within {seconds} s; it may be damaged") from None
-        if ended.returncode == mat_child.NO_MEMORY:
+            code = TOO_LONG
+        if code == TOO_LONG:
+            raise InvalidInput(f"{path}: could not be read within {seconds} s; it may be damaged")
+        if code == mat_child.NO_MEMORY:
             gigabytes = order["memory_bytes"] / 2**30
             raise InvalidInput(f"{path}: needs more than {gigabytes:.1f} GB to be read; it may be damaged")
-        if ended.returncode == mat_child.NO_SPACE:
+        if code == mat_child.NO_SPACE:
             raise InvalidInput(f"{path}: no space for its arrays in {tempfile.gettempdir()}; set TMPDIR")
         output.seek(0)
         try:
-            if ended.returncode:  # also if the reader crashed
-                raise ValueError(f"exit code {ended.returncode}")
+            if code:  # also if the reader crashed
+                raise ValueError(f"exit code {code}")
             with np.load(output, allow_pickle=False) as archive:
                 everything, found, *arrays = (archive[key] for key in archive.files)
         except Exception:  # NumPy and zipfile raise many kinds of errors

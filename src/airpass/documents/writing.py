@@ -297,7 +297,7 @@ def training_table(runs: Sequence[TrainingRun]) -> bytes:
     from pyarrow import parquet
 
     sink = pyarrow.BufferOutputStream()
-    parquet.write_table(pyarrow.Table.from_pylist(history_rows(runs)), sink, write_page_checksum=True)
+    parquet.write_table(pyarrow.Table.from_pylist(history_rows(runs)), sink)
     return bytes(sink.getvalue())
 
 

