@@ -1,6 +1,5 @@
 """Channels of one's own: files, stacks of draws, training and sweeps over them."""
 
-import builtins
 import json
 import subprocess
 import sys
@@ -81,14 +80,7 @@ class TestFiles:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         (tmp_path / "G.mat").write_bytes(b"MATLAB 7.3".ljust(512) + b"\x89HDF\r\n\x1a\n")
-        genuine = builtins.__import__
-
-        def refuse(name: str, *others: Any, **more: Any) -> Any:
-            if name == "h5py":
-                raise ModuleNotFoundError(name=name)
-            return genuine(name, *others, **more)
-
-        monkeypatch.setattr(builtins, "__import__", refuse)
+        monkeypatch.setitem(sys.modules, "h5py", None)
         with pytest.raises(InvalidInput, match=r"pip install 'airpass\[mat\]'") as caught:
             read_array(tmp_path / "G.mat")
         assert "\n" not in str(caught.value)

@@ -52,8 +52,8 @@ from airpass.learning.data.cifar10 import Cifar10
 from airpass.learning.data.download import Download, data_directory
 from airpass.learning.data.mnist import Mnist, idx
 from airpass.learning.data.mnist_mini import FILE, MnistMini
-from airpass.learning.data.npm import unpacked
 from airpass.learning.data.partition import PartitionOptions, partition
+from airpass.learning.data.unpack import unpacked
 from airpass.learning.fingerprints import link_digest
 from airpass.learning.history import TrainingRun
 from airpass.learning.options import TrainOptions

@@ -1,10 +1,12 @@
 """`airpass train`, `airpass data` and `airpass demo`."""
 
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from click.core import ParameterSource
@@ -209,6 +211,7 @@ def train(
     """
     from airpass.learning.checkpoint import OtherRun
     from airpass.learning.compare import compare, compare_channels
+    from airpass.learning.pool import WorkersLost
 
     options = train_options(flags)
     rounds_move = _moving(round_seconds, moving, seed)
@@ -266,7 +269,8 @@ def train(
             policy=queues,
         )
     try:
-        with training_bars(options.rounds) as bars:
+        # A user's model may print; standard output is for results.
+        with training_bars(options.rounds) as bars, redirect_stdout(sys.stderr):
             runs = run(
                 {name: name for name in named} | given if given else named,
                 dataset,
@@ -284,17 +288,26 @@ def train(
             )
     except OtherRun as error:
         raise InvalidInput(f"{error}; use another --out, or omit --resume") from None
+    except KeyboardInterrupt:
+        _stop("interrupted", folder, 130)
+    except WorkersLost as error:
+        _stop(str(error), folder, 1)
     from airpass.documents import training_document
 
     write_json(json_path, lambda: training_document(runs))
     if json_path != "-":
         print_training(runs, folder)
     report_divergence(runs)
-    if not (runs[-1].finished or runs[-1].diverged):
-        click.echo(f"airpass: {runs[-1].status}; continue with --resume", err=True)
-        sys.exit(130)
+    if runs[-1].interrupted or runs[-1].stopped:
+        _stop(f"{runs[-1].scheme} {runs[-1].status}", folder, 130 if runs[-1].interrupted else 1)
     if any(run.diverged for run in runs):
         sys.exit(1)
+
+
+def _stop(reason: str, folder: Path, code: int) -> NoReturn:
+    """Say how to continue a run that was not finished, and end."""
+    click.echo(f"airpass: {reason}; continue with --resume --out {shlex.quote(str(folder))}", err=True)
+    sys.exit(code)
 
 
 def _queues(policy: str | None, share: float | None) -> "Queues | None":

@@ -1,17 +1,13 @@
 """Arrays from users' files: NumPy `.npy` and `.npz`, and MATLAB `.mat`."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.io
 
 from airpass.core.errors import InvalidInput
-
-_HDF5 = b"\x89HDF\r\n\x1a\n"
-_NUMBERS = ("double", "single", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+from airpass.core.mat_files import read_mat
 
 
 def read_array(path: Path, variable: str | None = None, flag: str = "--variable") -> Any:
@@ -67,17 +63,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
         except Exception as error:  # NumPy and zipfile raise many kinds of errors
             raise _not_plain(path, error) from None
     if suffix == ".mat":
-        if _is_hdf5(path):
-            with _hdf5(path) as file:
-                found = [name for name in _own(file) if name in names]
-                return {
-                    name: _values(file[name]) for name in found if _holds(file[name], (*_NUMBERS, "char"))
-                }
-        try:
-            content = scipy.io.loadmat(path, variable_names=list(names))
-        except Exception:  # loadmat raises many kinds of errors
-            raise InvalidInput(f"{path}: not a MATLAB file that can be read") from None
-        return {name: content[name] for name in names if name in content}
+        return read_mat(path, names)[1]
     raise InvalidInput(f"{path}: must be a NumPy .npz file or a MATLAB .mat file")
 
 
@@ -102,7 +88,8 @@ def _not_plain(path: Path, error: Exception) -> InvalidInput:
 
 def _read_npy(path: Path, variable: str | None, flag: str) -> Any:
     try:
-        return np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            return np.load(file, allow_pickle=False)
     except Exception as error:  # a damaged header makes NumPy raise many kinds of errors
         raise _not_plain(path, error) from None
 
@@ -118,77 +105,8 @@ def _read_npz(path: Path, variable: str | None, flag: str) -> Any:
 
 
 def _read_mat(path: Path, variable: str | None, flag: str) -> Any:
-    if _is_hdf5(path):
-        return _read_hdf5(path, variable, flag)
-    try:
-        content = scipy.io.loadmat(path)
-    except Exception:  # loadmat raises many kinds of errors
-        raise InvalidInput(f"{path}: not a MATLAB file that can be read") from None
-    names = sorted(name for name in content if not name.startswith("__"))
-    return content[_chosen(path, names, variable, flag)]
-
-
-def _is_hdf5(path: Path) -> bool:
-    """Whether the file is HDF5, as MATLAB 7.3 writes it behind a header of 512 bytes."""
-    with path.open("rb") as file:
-        start = file.read(512 + len(_HDF5))
-    return start.startswith(_HDF5) or start[512:] == _HDF5
-
-
-def _read_hdf5(path: Path, variable: str | None, flag: str) -> Any:
-    """Read MATLAB 7.3."""
-    with _hdf5(path) as file:
-        names = sorted(name for name in _own(file) if _holds(file[name], _NUMBERS))
-        return _values(file[_chosen(path, names, variable, flag)])
-
-
-@contextmanager
-def _hdf5(path: Path) -> Iterator[Any]:
-    """An open file of MATLAB 7.3; errors while it is read are one line."""
-    try:
-        import h5py
-    except ModuleNotFoundError:
-        raise InvalidInput(
-            f"{path}: MATLAB 7.3 format; install h5py (pip install 'airpass[mat]'), or save it with "
-            "save(..., '-v7')"
-        ) from None
-    try:
-        with h5py.File(path, "r") as file:
-            yield file
-    except InvalidInput:
-        raise
-    except Exception:  # h5py raises many kinds of errors
-        raise InvalidInput(f"{path}: not a MATLAB file that can be read") from None
-
-
-def _own(file: Any) -> list[str]:
-    """Names in an HDF5 file, without links to other files."""
-    import h5py
-
-    return [name for name in file if isinstance(file.get(name, getlink=True), h5py.HardLink)]
-
-
-def _values(found: Any) -> Any:
-    """An array of MATLAB 7.3. Its axes are in reverse order, and complex numbers are two fields."""
-    if "MATLAB_empty" in found.attrs:  # the dataset then holds the shape
-        return np.empty(tuple(int(size) for size in found[()]))
-    values = found[()]
-    if _class(found) == "char":
-        return np.array(["".join(map(chr, np.ravel(values)))])
-    if values.dtype.names:
-        values = values["real"] + 1j * values["imag"]
-    return values.T
-
-
-def _class(item: Any) -> str:
-    """MATLAB's name of the type of an entry."""
-    written = item.attrs.get("MATLAB_class", b"double")
-    return written.decode() if isinstance(written, bytes) else str(written)
-
-
-def _holds(item: Any, classes: Sequence[str]) -> bool:
-    """Whether an entry of an HDF5 file is an array of one of the classes, and not a struct or a cell."""
-    kind = getattr(item, "dtype", None)
-    if kind is None:  # a group
-        return False
-    return _class(item) in classes and (kind.kind in "iufc" or kind.names == ("real", "imag"))
+    names, found = read_mat(path, None if variable is None else [variable])
+    chosen = _chosen(path, names, variable, flag)
+    if chosen not in found:
+        raise InvalidInput(f"{path}: {chosen} is a struct, a cell or another object; must be an array")
+    return found[chosen]

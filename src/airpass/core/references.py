@@ -45,7 +45,7 @@ def load_reference(label: str, text: str) -> Any:
         if not hasattr(module, name):
             raise AttributeError(f"{where} has no {name}")
         return getattr(module, name)
-    except Exception as error:  # an import can raise any error
+    except (Exception, SystemExit) as error:  # an import can raise any error
         reason = " ".join(str(error).split()) or type(error).__name__
         raise InvalidInput(f"{label} = {text!r}: cannot be imported ({reason})") from None
 

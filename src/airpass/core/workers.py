@@ -1,9 +1,11 @@
-"""Worker processes that end when their parent ends."""
+"""Worker processes that end when their parent ends, and that do not see Ctrl-C."""
 
 import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def follow_parent(parent: int) -> None:
@@ -16,6 +18,22 @@ def follow_parent(parent: int) -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to every process
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Context in which processes can be started that ignore Ctrl-C from their first instruction on.
+
+    They inherit the mask of blocked signals. In this process Ctrl-C takes effect at the end of the context.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _end_with(parent: int) -> None:

@@ -19,6 +19,7 @@ from airpass.core.types import Mask, Single
 from airpass.learning.data.base import CLASSIFICATION, Bytes, Dataset
 from airpass.learning.data.partition import Indices, Samples
 from airpass.learning.losses import Objective, default_loss
+from airpass.learning.models import model_errors
 from airpass.learning.optimisers import LocalOptimiser
 
 CHUNK = 1000  # samples evaluated at a time
@@ -161,7 +162,8 @@ class FlatModel:
 
     def read(self) -> Single:
         """The state as a vector."""
-        return torch.cat([value.reshape(-1) for value in self.state]).cpu().numpy()
+        # Weights are in single precision; a buffer may be in another one.
+        return torch.cat([value.reshape(-1).float() for value in self.state]).cpu().numpy()
 
     def write(self, vector: Single) -> None:
         """Set the state from a vector."""
@@ -184,7 +186,9 @@ class Trainer:
         evaluation: EvaluationSet,
         seed: int,
         objective: Objective | None = None,
+        name: str = "model",
     ) -> None:
+        self.name = name  # of the model, for error messages
         self.objective = objective or Objective(default_loss(dataset.task), dataset.task)
         self.device = computing_device()
         self.flat = FlatModel(model.to(self.device))
@@ -222,11 +226,12 @@ class Trainer:
         work = self.work
         optimiser = LocalOptimiser(work.optimiser, parameters, work.learning_rate, work.momentum)
         losses = []
-        for batch in batches:
-            chosen = torch.from_numpy(batch).to(self.device)
-            loss = self.objective.mean(model(self.inputs[chosen]), self.targets[chosen])
-            optimiser.step(torch.autograd.grad(loss, parameters, materialize_grads=True))
-            losses.append(loss.detach())
+        with model_errors(self.name, f"training, round {round_number}, device {device}"):
+            for batch in batches:
+                chosen = torch.from_numpy(batch).to(self.device)
+                loss = self.objective.mean(model(self.inputs[chosen]), self.targets[chosen])
+                optimiser.step(torch.autograd.grad(loss, parameters, materialize_grads=True))
+                losses.append(loss.detach())
         with torch.no_grad():
             change = self.flat.read() - start
         return change, float(torch.stack(losses).mean())
@@ -244,8 +249,9 @@ class Trainer:
         self.flat.write(state)
         self.flat.model.eval()
         samples, truth = self._chunk(chunk)
-        outputs = self.flat.model(samples)
-        return self.objective.right(outputs, truth), self.objective.total(outputs, truth)
+        with model_errors(self.name, "evaluation"):
+            outputs = self.flat.model(samples)
+            return self.objective.right(outputs, truth), self.objective.total(outputs, truth)
 
     def _chunk(self, chunk: int) -> tuple[torch.Tensor, torch.Tensor]:
         beyond = chunk - self.test_chunks

@@ -2,10 +2,14 @@
 
 import hashlib
 import json
+import re
+import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from airpass.aircomp import Link
+from airpass.core.references import is_reference, referenced_file
 from airpass.core.registry import result_options
 from airpass.core.types import Single
 from airpass.designs.round_links import RoundLinks
@@ -19,9 +23,40 @@ def digest(data: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
-def start_digest(model: Any, state: Single) -> str:
-    """Fingerprint of the initial weights of a user's model, whose name does not say what it is."""
-    return "" if isinstance(model, str) and model in models.MODELS else hashlib.sha256(state.data).hexdigest()
+def start_digest(model: Any, network: Any, state: Single) -> str:
+    """Fingerprint of the layers and initial weights of a user's model, whose name does not say what it is.
+
+    Parameters
+    ----------
+    model
+        The user's argument.
+    network
+        The network that it makes.
+    state
+        Its initial state.
+
+    Returns
+    -------
+    str
+        The fingerprint; "" for the package's own models.
+    """
+    if isinstance(model, str) and model in models.MODELS:
+        return ""
+    layers = re.sub(r" at 0x[0-9a-fA-F]+", "", repr(network))  # addresses differ between processes
+    return hashlib.sha256(layers.encode() + state.tobytes()).hexdigest()
+
+
+def code_digest(*references: Any) -> str:
+    """Fingerprint of the files of `file.py:Name` and `package.module:Name`; "" if there are none."""
+    found = []
+    for text in references:
+        if not (isinstance(text, str) and is_reference(text)):
+            continue
+        loaded = sys.modules.get(text.rpartition(":")[0])
+        path = referenced_file(text) or Path(getattr(loaded, "__file__", None) or "")
+        if path.is_file():
+            found.append(hashlib.sha256(path.read_bytes()).hexdigest())
+    return digest({"files": found}) if found else ""
 
 
 def blocks_digest(links: Sequence[Link]) -> str:

@@ -15,7 +15,8 @@ from airpass.scenario import Scenario
 if TYPE_CHECKING:
     from torch import nn
 
-DIVERGED = "diverged"  # beginning of the status of a run that did
+# Beginnings of the status of a run. INTERRUPTED: by the user. STOPPED: by the loss of worker processes.
+DONE, DIVERGED, INTERRUPTED, STOPPED = "done", "diverged", "interrupted", "stopped"
 
 
 @dataclass(frozen=True)
@@ -65,10 +66,11 @@ class TrainingRun(Result):
     state
         State of the global model; empty if the run was read from a file of airpass 0.1.
     finished
-        Whether all rounds are done.
+        Whether all rounds are done, without an interrupt.
     status
-        "done", or "diverged in round 3", or "interrupted in round 3". After divergence, history and model are
-        those of the last round with finite numbers.
+        "done", "diverged in round 3", "interrupted in round 3", or "stopped in round 3: ..." if worker
+        processes were killed. After divergence, history and model are those of the last round with finite
+        numbers.
     model
         The global model as a network; None if it is not known, as after reading a file.
     book
@@ -98,6 +100,16 @@ class TrainingRun(Result):
     def diverged(self) -> bool:
         """Whether training ended because the model became infinite or NaN."""
         return self.status.startswith(DIVERGED)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the user interrupted training."""
+        return self.status.startswith(INTERRUPTED)
+
+    @property
+    def stopped(self) -> bool:
+        """Whether training ended because worker processes were killed."""
+        return self.status.startswith(STOPPED)
 
     def __repr__(self) -> str:
         last = self.history[-1]

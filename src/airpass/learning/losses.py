@@ -13,7 +13,7 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.references import is_reference, load_reference
 from airpass.learning.data.base import CLASSIFICATION, REGRESSION, Dataset
-from airpass.learning.models import described, one_line
+from airpass.learning.models import described, model_errors, one_line
 
 # A name, `file.py:Name`, or a function or module of outputs and targets that gives the mean over the samples.
 Loss: TypeAlias = str | Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -88,7 +88,9 @@ def check_fit(
     samples: torch.Tensor,
     targets: torch.Tensor,
 ) -> None:
-    """Try a model on a few samples, so that a mismatch shows in one line and not in a worker process.
+    """Try a model on a few samples, so that a mismatch shows in one line before training.
+
+    The model is changed: it is set to training, and its running statistics see the samples.
 
     Parameters
     ----------
@@ -108,7 +110,7 @@ def check_fit(
     model.eval()
     try:
         outputs = model(samples)
-    except Exception as error:  # a user's network can raise any error
+    except (Exception, SystemExit) as error:  # a user's network can raise any error
         raise InvalidInput(
             f"model = {name}: fails on an input of shape {shape} ({one_line(error)}); "
             f"its first layer must take samples of shape {data.sample_shape}"
@@ -127,14 +129,26 @@ def check_fit(
             f"model = {name}: gives {got} for an input of shape {shape}; {objective.loss} needs "
             f"{(len(samples), data.outputs)}, so its last layer must have {data.outputs} outputs"
         )
+    if not torch.isfinite(outputs).all():
+        raise InvalidInput(
+            f"model = {name}: gives numbers that are not finite before training; "
+            "check its initial weights, or scale the samples"
+        )
     try:
         value = objective.mean(outputs, targets)
         if value.dim() != 0:
             raise ValueError(f"it gives {tuple(value.shape)}, not one number, the mean over the samples")
         if not value.requires_grad:
             raise ValueError("it cannot be differentiated")
-    except Exception as error:  # so can a user's loss
+    except (Exception, SystemExit) as error:  # so can a user's loss
         raise InvalidInput(
             f"loss = {described(objective.loss)}: fails for outputs of shape {got} and targets of shape "
             f"{tuple(targets.shape)} ({one_line(error)})"
         ) from None
+    parameters = [value for value in model.parameters() if value.requires_grad]
+    try:
+        with model_errors(name, "training"):
+            value = objective.mean(model.train()(samples), targets)
+            torch.autograd.grad(value, parameters, materialize_grads=True)
+    finally:
+        torch.random.set_rng_state(state)

@@ -6,15 +6,17 @@ they are 3 x 3, same padding, 2 x 2 max-pooling, 0.25, and PyTorch's defaults.
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeAlias
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from airpass.core import checks
-from airpass.core.errors import InvalidInput
+from airpass.core.errors import InvalidInput, users_line
 from airpass.core.references import is_reference, load_reference
 from airpass.learning.layers.conv_pool import ConvPoolReLU
 
@@ -23,9 +25,12 @@ Model: TypeAlias = str | nn.Module | Callable[[], nn.Module]
 DROPOUT = 0.25  # after each block of the CIFAR-10 network; not in the paper
 
 
-def mnist_cnn(channels: int = 1, classes: int = 10, side: int = 28) -> nn.Module:
-    """Two convolutions (16, 32) with max-pooling, then 64 hidden units: section VI-A."""
-    flat = 32 * (side // 4) ** 2
+def mnist_cnn(channels: int = 1, classes: int = 10, side: int = 28, width: int | None = None) -> nn.Module:
+    """Two convolutions (16, 32) with max-pooling, then 64 hidden units: section VI-A.
+
+    `side` is the height of the images, and their width unless `width` is given.
+    """
+    flat = 32 * (side // 4) * ((side if width is None else width) // 4)
     return nn.Sequential(
         # ReLU after pooling is the same function as before it, on a quarter of the entries.
         ConvPoolReLU(channels, 16),
@@ -38,23 +43,27 @@ def mnist_cnn(channels: int = 1, classes: int = 10, side: int = 28) -> nn.Module
 
 
 def cifar_cnn(
-    channels: int = 3, classes: int = 10, side: int = 32, normalisation: str = "batch"
+    channels: int = 3,
+    classes: int = 10,
+    side: int = 32,
+    width: int = 32,
+    normalisation: str = "batch",
 ) -> nn.Module:
     """Three blocks of two convolutions (32, 64, 128) with normalisation, ReLU, max-pooling and
     dropout, then global average pooling and 128 hidden units: section VI-A.
 
     `normalisation` is "batch", as in the paper, or "group" (groups of 8 channels), which has no
-    running statistics to send.
+    running statistics to send. Global pooling takes images of any height `side` and `width`.
     """
 
-    def normalise(width: int) -> nn.Module:
-        return nn.BatchNorm2d(width) if normalisation == "batch" else nn.GroupNorm(width // 8, width)
+    def normalise(filters: int) -> nn.Module:
+        return nn.BatchNorm2d(filters) if normalisation == "batch" else nn.GroupNorm(filters // 8, filters)
 
     layers: list[nn.Module] = []
-    for width in (32, 64, 128):
+    for filters in (32, 64, 128):
         for _ in range(2):
-            layers += [nn.Conv2d(channels, width, 3, padding=1), normalise(width), nn.ReLU()]
-            channels = width
+            layers += [nn.Conv2d(channels, filters, 3, padding=1), normalise(filters), nn.ReLU()]
+            channels = filters
         layers += [nn.MaxPool2d(2), nn.Dropout(DROPOUT)]
     return nn.Sequential(
         *layers,
@@ -78,23 +87,32 @@ def linear(shape: tuple[int, ...], outputs: int) -> nn.Module:
     return nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), outputs))
 
 
-def _for_images(name: str, network: Callable[..., nn.Module]) -> Callable[[tuple[int, ...], int], nn.Module]:
+def _for_images(
+    name: str, network: Callable[..., nn.Module], smallest: int
+) -> Callable[[tuple[int, ...], int], nn.Module]:
+    """A network of images; `smallest` is the side that its pooling layers leave a pixel of."""
+
     def make(shape: tuple[int, ...], outputs: int) -> nn.Module:
         if len(shape) != 3:
             raise InvalidInput(
                 f"model = {name!r}: is for images (channels, height, width), and the samples have shape "
                 f"{shape}; give mlp, linear or {REFERENCE}"
             )
-        return network(shape[0], outputs, shape[1])
+        if min(shape[1:]) < smallest:
+            raise InvalidInput(
+                f"model = {name!r}: needs images of at least {smallest} x {smallest} pixels, and the samples "
+                f"have {shape[1]} x {shape[2]}; give mlp, linear or {REFERENCE}"
+            )
+        return network(shape[0], outputs, *shape[1:])
 
     return make
 
 
 REFERENCE = "package.module:Name"  # also file.py:Name
 MODELS: dict[str, Callable[[tuple[int, ...], int], nn.Module]] = {  # of sample shape and number of outputs
-    "mnist-cnn": _for_images("mnist-cnn", mnist_cnn),
-    "cifar-cnn": _for_images("cifar-cnn", cifar_cnn),
-    "cifar-cnn-group": _for_images("cifar-cnn-group", partial(cifar_cnn, normalisation="group")),
+    "mnist-cnn": _for_images("mnist-cnn", mnist_cnn, 4),
+    "cifar-cnn": _for_images("cifar-cnn", cifar_cnn, 8),
+    "cifar-cnn-group": _for_images("cifar-cnn-group", partial(cifar_cnn, normalisation="group"), 8),
     "mlp": mlp,
     "linear": linear,
 }
@@ -131,7 +149,7 @@ def build(model: Model, shape: tuple[int, ...], outputs: int, torch_seed: int) -
             network = made()
         except InvalidInput:
             raise
-        except Exception as error:  # a user's class can raise any error
+        except (Exception, SystemExit) as error:  # a user's class can raise any error
             raise InvalidInput(
                 f"model = {described(model)}: cannot be built ({one_line(error)}); "
                 "it must be callable without arguments"
@@ -142,12 +160,16 @@ def build(model: Model, shape: tuple[int, ...], outputs: int, torch_seed: int) -
         raise InvalidInput(
             f"model = {described(model)}: returns a {type(network).__name__}, not a torch.nn.Module"
         )
+    if any(is_lazy(value) for value in (*network.parameters(), *network.buffers())):
+        raise InvalidInput(f"model = {described(model)}: has lazy layers; give the size of their input")
     weights = list(network.parameters())
     other = next((value.dtype for value in weights if value.dtype != torch.float32), None)
     if other is not None:
         raise InvalidInput(f"model = {described(model)}: has weights of {other}; convert it with .float()")
     if not any(value.requires_grad for value in weights):
         raise InvalidInput(f"model = {described(model)}: has no weights to train")
+    if not all(value.is_meta or torch.isfinite(value).all() for value in weights):
+        raise InvalidInput(f"model = {described(model)}: has initial weights that are not finite")
     if any(value.dim() > 4 for value in weights):  # PyTorch has another memory format for them
         return network
     return network.to(memory_format=torch.channels_last)  # type: ignore[call-overload,no-any-return]
@@ -181,5 +203,29 @@ def described(thing: Any) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """Kind and message of an error."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    """Kind and message of an error, and the line of the user's own code that it comes from."""
+    try:
+        text = " ".join(str(error).split())[:200]
+    except Exception:  # a user's error can raise another one
+        text = ""
+    place = users_line(error)
+    return f"{type(error).__name__}{': ' if text else ''}{text}{'' if place is None else f'; {place}'}"
+
+
+@contextmanager
+def model_errors(name: str, doing: str) -> Iterator[None]:
+    """Context in which errors of a user's model or loss become one line.
+
+    Parameters
+    ----------
+    name
+        The model, for the message.
+    doing
+        What fails, such as "training".
+    """
+    try:
+        yield
+    except (InvalidInput, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:  # a user's model can raise any error
+        raise InvalidInput(f"model = {name}: fails in {doing} ({one_line(error)})") from None

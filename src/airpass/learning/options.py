@@ -18,6 +18,7 @@ from airpass.learning.data.partition import PartitionOptions
 from airpass.learning.optimisers import ServerOptions
 
 DATASET = "mnist-mini"  # default data set
+LARGEST_RATE = 1e37  # steps of Adam are up to ten times as large, and numbers in single precision
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class TrainOptions:
         for name in ("epochs", "batch", "test_images", "redraw_every"):
             if getattr(self, name) is not None:
                 checks.whole(name, getattr(self, name), 1)
-        if self.learning_rate is not None:
-            checks.positive("learning_rate", self.learning_rate)
+        if (rate := self.learning_rate) is not None and checks.positive("learning_rate", rate) > LARGEST_RATE:
+            raise InvalidInput(f"learning_rate = {rate:g}: must be <= {LARGEST_RATE:g}")
         checks.one_of("optimiser", self.optimiser, optimisers.LOCAL)
         if checks.at_least("momentum", self.momentum, 0.0) >= 1.0:
             raise InvalidInput(f"momentum = {self.momentum:g}: must be < 1")

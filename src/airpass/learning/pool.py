@@ -3,11 +3,13 @@
 The networks are small, so two processes with one thread each are faster than one process with two. Devices
 are assigned dynamically, so that a slow process does not delay a round. The global model and the updates are
 in shared memory; only numbers of rounds, devices and rows are sent. Results do not depend on the assignment
-of devices to workers.
+of devices to workers. If a worker is killed, the round is repeated once with new workers.
 """
 
 import os
+import sys
 from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor
 from functools import partial
 from typing import Any, TypeVar
 
@@ -16,7 +18,7 @@ import torch
 
 from airpass.core.errors import InvalidInput
 from airpass.core.types import Real, Single
-from airpass.core.workers import follow_parent
+from airpass.core.workers import follow_parent, interrupts_held
 from airpass.learning.client import Trainer
 from airpass.learning.models import described, one_line
 from airpass.learning.shared import shared
@@ -24,21 +26,37 @@ from airpass.learning.shared import shared
 Make = Callable[[], Trainer]
 T = TypeVar("T")
 
-# In a worker process: trainer, global model, and a row per update.
-_worker_state: tuple[Trainer, Single, Single] | None = None
+
+class WorkersLost(RuntimeError):
+    """Worker processes were killed, and so were those that replaced them."""
+
+
+# In a worker process: trainer, global model, and a row per update; or what is wrong.
+_worker_state: tuple[Trainer, Single, Single] | InvalidInput | None = None
 
 
 def _start_worker(make: Make, model: Single, updates: Single, parent: int) -> None:
     global _worker_state  # noqa: PLW0603
     follow_parent(parent)
     torch.set_num_threads(1)
-    _worker_state = make(), np.asarray(model), np.asarray(updates)
+    sys.stdout = sys.stderr  # standard output is for results; a model may print
+    try:
+        _worker_state = make(), np.asarray(model), np.asarray(updates)
+    except InvalidInput as error:  # raised here it would look as if the worker had been killed
+        _worker_state = error
+
+
+def _state() -> tuple[Trainer, Single, Single]:
+    """The state of this worker process."""
+    assert _worker_state is not None
+    if isinstance(_worker_state, InvalidInput):
+        raise _worker_state
+    return _worker_state
 
 
 def _update(round_number: int, tasks: Sequence[tuple[int, int]]) -> list[float]:
     """Train devices, given as (row, device). The updates go into the rows; the losses are returned."""
-    assert _worker_state is not None
-    trainer, model, updates = _worker_state
+    trainer, model, updates = _state()
     losses = []
     for row, device in tasks:
         updates[row], loss = trainer.update(model, round_number, device)
@@ -47,8 +65,7 @@ def _update(round_number: int, tasks: Sequence[tuple[int, int]]) -> list[float]:
 
 
 def _evaluate(chunks: Sequence[int]) -> list[tuple[float, float]]:
-    assert _worker_state is not None
-    trainer, model, _ = _worker_state
+    trainer, model, _ = _state()
     return [trainer.evaluate(model, chunk) for chunk in chunks]
 
 
@@ -99,14 +116,22 @@ class Pool:
         self._trainer: Trainer | None = None
         if workers == 1:
             torch.set_num_threads(1)
-            self._trainer = make()
+            try:
+                self._trainer = make()
+            except BaseException:
+                self.close()
+                raise
             return
-        import loky  # unlike concurrent.futures, it works in scripts without a main guard
-
         self._model = shared(np.zeros(entries, np.float32))
         self._updates = shared(np.zeros((devices, entries), np.float32))
+        self._arguments = (make, self._model, self._updates, os.getpid())
+        self._start()
+
+    def _start(self) -> None:
+        import loky  # unlike concurrent.futures, it works in scripts without a main guard
+
         self._executor = loky.ProcessPoolExecutor(
-            workers, initializer=_start_worker, initargs=(make, self._model, self._updates, os.getpid())
+            self._workers, initializer=_start_worker, initargs=self._arguments
         )
 
     def updates(self, state: Single, round_number: int, devices: Sequence[int]) -> tuple[Single, Real]:
@@ -142,14 +167,31 @@ class Pool:
         return self._spread(_evaluate, range(chunks))
 
     def _spread(self, work: Callable[[Any], list[Any]], tasks: Sequence[Any]) -> list[Any]:
-        futures = [self._executor.submit(work, group) for group in groups(tasks, self._workers)]
+        try:
+            return self._attempt(work, tasks)
+        except BrokenExecutor:  # a worker was killed; its tasks give the same results in another
+            self._end()
+            self._start()
+        try:
+            return self._attempt(work, tasks)
+        except BrokenExecutor:
+            raise WorkersLost(
+                "a worker process was killed twice, maybe for lack of memory; try fewer workers"
+            ) from None
+
+    def _attempt(self, work: Callable[[Any], list[Any]], tasks: Sequence[Any]) -> list[Any]:
+        with interrupts_held():  # the first task starts the processes
+            futures = [self._executor.submit(work, group) for group in groups(tasks, self._workers)]
         return [result for future in futures for result in future.result()]
+
+    def _end(self) -> None:
+        self._executor.shutdown(wait=True, kill_workers=True)
 
     def close(self) -> None:
         """End the processes."""
         torch.set_num_threads(self._threads)
         if self._executor is not None:
-            self._executor.shutdown(wait=True, kill_workers=True)
+            self._end()
 
     def __enter__(self) -> "Pool":
         return self

@@ -1,7 +1,7 @@
 """The rounds of training: local steps, aggregation, the server's step and evaluation."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from math import nan
 from pathlib import Path
@@ -22,7 +22,7 @@ from airpass.designs.round_links import RoundLinks
 from airpass.kernels.clock import now
 from airpass.learning import FEDAVG, losses, models
 from airpass.learning.aggregation import over_the_air, weighted_mean
-from airpass.learning.checkpoint import Saved, restore, save
+from airpass.learning.checkpoint import RunState, restore, save
 from airpass.learning.client import (
     FlatModel,
     LocalWork,
@@ -33,12 +33,12 @@ from airpass.learning.client import (
 )
 from airpass.learning.data.base import Dataset
 from airpass.learning.data.partition import FederatedData, Samples
-from airpass.learning.fingerprints import blocks_digest, digest, start_digest
-from airpass.learning.history import DIVERGED, Record, TrainingRun
+from airpass.learning.fingerprints import blocks_digest, code_digest, digest, start_digest
+from airpass.learning.history import DIVERGED, DONE, INTERRUPTED, STOPPED, Record, TrainingRun
 from airpass.learning.losses import Objective
 from airpass.learning.optimisers import Server
 from airpass.learning.options import TrainOptions
-from airpass.learning.pool import Pool
+from airpass.learning.pool import Pool, WorkersLost
 from airpass.learning.subcarriers import over_subcarriers
 from airpass.scenario import Scenario
 from airpass.wideband import WidebandLink
@@ -83,7 +83,8 @@ def make_trainer(dataset: Dataset, samples: Samples, options: TrainOptions, seed
     )
     chosen = evaluation_set(dataset, samples, options.test_images, options.probe_images, seed)
     model, objective = build_model(dataset, options, seed), objective_of(dataset, options)
-    return Trainer(dataset, samples, model, work, chosen, seed, objective)
+    name = models.described(options.model)
+    return Trainer(dataset, samples, model, work, chosen, seed, objective, name)
 
 
 def build_model(data: Dataset, options: TrainOptions, seed: int) -> nn.Module:
@@ -98,12 +99,12 @@ def objective_of(data: Dataset, options: TrainOptions) -> Objective:
     return Objective.of(options.loss or losses.default_loss(data.task), data.task)
 
 
-def check_fit(model: nn.Module, data: FederatedData, options: TrainOptions) -> None:
-    """Try the model on two samples."""
+def check_fit(data: FederatedData, options: TrainOptions, seed: int) -> None:
+    """Try the model on two samples; `options` are filled."""
     few = np.concatenate(data.samples)[:2]
     here = torch.device("cpu")
     losses.check_fit(
-        model,
+        build_model(data.dataset, options, seed),
         models.described(options.model),
         data.dataset,
         objective_of(data.dataset, options),
@@ -164,17 +165,13 @@ class Rounds:
         self.evaluation = evaluation_set(
             data.dataset, data.samples, options.test_images, options.probe_images, seed
         )
+        check_fit(data, options, seed)
         self.flat = FlatModel(build_model(data.dataset, options, seed))
-        self.state = self.flat.read()
-        self.server = Server.start(options.server, self.flat.weights)
-        check_fit(self.flat.model, data, options)
-        self.round = 0
-        self.history: list[Record] = []
-        # Per round since the last record: loss, predicted and measured error, signal power, largest power.
-        self.since: list[tuple[float, float, float, float, float]] = []
-        self.seconds = 0.0
+        state = self.flat.read()
+        self.run = RunState(state, Server.start(options.server, self.flat.weights))
+        self._reported = 0  # last round that `on_round` was called for
         self.period = 0  # number of the draw of devices
-        self.status = "done"
+        self.status = DONE
         # A run can only be resumed with the same values.
         self.config = {
             **options.to_dict(),
@@ -182,10 +179,12 @@ class Rounds:
             "scheme": name or scheme_name(self.link),
             "dataset": data.source.name,
             "data_sha256": data.digest,
-            "model_sha256": start_digest(options.model, self.state),
+            "model_sha256": start_digest(options.model, self.flat.model, state),
             "scenario_sha256": "" if scenario is None else digest(scenario.to_dict()),
             "design_sha256": blocks_digest(links),
         }
+        if code := code_digest(options.model, options.loss):
+            self.config["code_sha256"] = code
         if isinstance(self.link, TurnLink):
             self.config["turns"] = len(links)
         if isinstance(links, RoundLinks):
@@ -195,8 +194,16 @@ class Rounds:
 
     @property
     def done(self) -> bool:
-        """Whether all rounds are done."""
-        return self.round >= self.options.rounds
+        """Whether all rounds are done and evaluated."""
+        return self.run.round >= self.options.rounds and not self._to_evaluate
+
+    @property
+    def _to_evaluate(self) -> bool:
+        """Whether the last round is to be evaluated, and is not yet."""
+        done, history = self.run.round, self.run.history
+        if history and history[-1].round == done:
+            return False
+        return done % self.options.evaluate_every == 0 or done >= self.options.rounds
 
     @property
     def devices(self) -> int:
@@ -219,7 +226,10 @@ class Rounds:
         return self.devices if self.link is None else self.link.selected_count
 
     def go(self, workers: int, on_round: OnRound) -> None:
-        """Train until all rounds are done, the run diverges, or the user interrupts it.
+        """Train until all rounds are done, the run diverges, or it cannot go on.
+
+        After Ctrl-C, and if worker processes are killed again and again, the run is saved as it was after
+        the last round. A run without any evaluated round has no result: the error is raised.
 
         Parameters
         ----------
@@ -228,39 +238,48 @@ class Rounds:
         on_round
             Callback after every round.
         """
+        try:
+            self._go(workers, on_round)
+        except (KeyboardInterrupt, WorkersLost) as error:
+            where = f"in round {min(self.run.round + 1, self.options.rounds)}"
+            lost = isinstance(error, WorkersLost)
+            self.status = f"{STOPPED} {where}: {error}" if lost else f"{INTERRUPTED} {where}"
+            self._save()
+            if not self.run.history:
+                raise
+
+    def _go(self, workers: int, on_round: OnRound) -> None:
         data = self.data.dataset if workers == 1 else self.data.dataset.in_shared_memory()
         make = partial(make_trainer, data, self.data.samples, self.options, self.seed)
-        with Pool(make, workers, self.devices, self.state.size) as pool:
-            began = now() - self.seconds
-            if self.round == 0 and not self.history:
-                self._evaluate(pool)
-            try:
-                while not self.done:
-                    self._next_block()
-                    self._redraw()
-                    finite = self._round(pool)
-                    self.seconds = now() - began
-                    if not finite:
-                        self._diverge(pool)
-                        return
-                    if self.round % self.options.evaluate_every == 0 or self.done:
-                        self._evaluate(pool)
-                        self.seconds = now() - began
-                        self._save()
-                    on_round(self.round, self._latest())
-            except KeyboardInterrupt:
-                # The current round is lost; the last checkpoint remains.
-                self.status = f"interrupted in round {self.round + 1}"
+        began = now() - self.run.seconds
+        with Pool(make, workers, self.devices, self.run.state.size) as pool:
+            while True:
+                if self._to_evaluate:
+                    self._evaluate(pool, began)
+                    self._save()
+                if self.run.round and self._reported < self.run.round:
+                    self._reported = self.run.round
+                    on_round(self.run.round, self._latest())
+                if self.done:
+                    return
+                self._next_block(self.run.round)
+                self._redraw(self.run.round)
+                if not self._round(pool, began):
+                    self.status = f"{DIVERGED} in round {self.run.round + 1}"
+                    if self.run.since:
+                        self._evaluate(pool, began)
+                    self._save()
+                    return
 
-    def _round(self, pool: Pool) -> bool:
+    def _round(self, pool: Pool, began: float) -> bool:
         """Train for a round. If a loss, the update or the new model is not finite, nothing is kept of it."""
-        link = self.link
+        run, link, number = self.run, self.link, self.run.round + 1
         chosen = np.full(self.devices, True) if link is None else link.selected
-        self.round += 1
         if not chosen.any():  # the global model does not change
-            self.since.append((nan, nan, nan, nan, nan))
+            since = (*run.since, (nan, nan, nan, nan, nan))
+            self.run = replace(run, round=number, since=since, seconds=now() - began)
             return True
-        updates, losses = pool.updates(self.state, self.round, np.flatnonzero(chosen).tolist())
+        updates, losses = pool.updates(run.state, number, np.flatnonzero(chosen).tolist())
         if not (np.isfinite(updates).all() and np.isfinite(losses).all()):
             return False
         weights = self.weights[chosen]
@@ -271,8 +290,8 @@ class Rounds:
                 change, predicted, measured, largest = weighted_mean(updates, weights), 0.0, 0.0, nan
             else:
                 streams = (
-                    stream(self.seed, Purpose.NOISE, self.round),
-                    stream(self.seed, Purpose.CHANNEL_ERROR, self.round),
+                    stream(self.seed, Purpose.NOISE, number),
+                    stream(self.seed, Purpose.CHANNEL_ERROR, number),
                 )
                 if isinstance(link, WidebandLink):
                     sent = over_subcarriers(updates, self.flat.sizes, link, self.options.link, *streams)
@@ -280,78 +299,67 @@ class Rounds:
                     sent = over_the_air(updates, self.flat.sizes, link, self.options.link, *streams)
                 change, predicted, measured = sent.update, sent.predicted_mse, sent.measured_mse
                 largest = float(sent.power.max())
-            state, server = self.server.step(self.state, change)
-        if not np.isfinite(state).all():
+            state, server = run.server.step(run.state, change)
+        if not (np.isfinite(state).all() and np.isfinite(server.moments).all()):
             return False
-        self.state, self.server = state, server
         loss, signal = float(weights @ losses / weights.sum()), float(np.sum(weights**2))
-        self.since.append((loss, predicted, measured, signal, largest))
+        since = (*run.since, (loss, predicted, measured, signal, largest))
+        self.run = replace(run, state=state, server=server, round=number, since=since, seconds=now() - began)
         return True
 
-    def _diverge(self, pool: Pool) -> None:
-        """End the run with the model of the round before."""
-        self.status = f"{DIVERGED} in round {self.round}"
-        self.round -= 1
-        if self.history[-1].round < self.round:
-            self._evaluate(pool)
-        self._save()
-
-    def _next_block(self) -> None:
-        """Take the link of the next round, if links change from round to round."""
+    def _next_block(self, done: int) -> None:
+        """Take the link of the round after `done` others, if links change from round to round."""
         if len(self.links) > 1:
-            self.link = self.links[self.round % len(self.links)]
+            self.link = self.links[done % len(self.links)]
 
-    def _redraw(self) -> None:
+    def _redraw(self, done: int) -> None:
         """Draw new devices if it is time, and repeat the design from the last layout."""
         every = self.options.redraw_every
-        period = 0 if every is None else self.round // every
+        period = 0 if every is None else done // every
         if period == self.period:
             return
-        self.period = period
         assert self.scenario is not None
         old = self.scenario.devices
         assert old.drawn_from is not None
         fresh = replace(old.drawn_from, seed=self.seed).draw(period)
-        self.scenario = replace(
-            self.scenario, devices=replace(fresh, samples=old.samples, priority=old.priority)
-        )
-        before = self.link
-        if isinstance(before, Design):
-            self.link = design(self.scenario, before.method, seed=self.seed, start_layout=before.layout)
+        drawn = replace(self.scenario, devices=replace(fresh, samples=old.samples, priority=old.priority))
+        link = self.link
+        if isinstance(link, Design):
+            link = design(drawn, link.method, seed=self.seed, start_layout=link.layout)
+        self.scenario, self.link, self.period = drawn, link, period
 
-    def _evaluate(self, pool: Pool) -> None:
-        results = pool.evaluate(self.state, self.evaluation.chunks)
+    def _evaluate(self, pool: Pool, began: float) -> None:
+        run = self.run
+        results = pool.evaluate(run.state, self.evaluation.chunks)
         first = self.evaluation.test_chunks
         tests, probes = results[:first], results[first:]
         test_count, probe_count = self.evaluation.tests.size, self.evaluation.probe.size
-        rows = np.array(self.since or [(nan, nan, nan, nan, nan)])
+        rows = np.array(run.since or [(nan, nan, nan, nan, nan)])
         known = ~np.isnan(rows[:, 0])
         means = rows[known].mean(axis=0) if known.any() else np.full(5, nan)
         local, predicted, measured, signal, _ = (float(value) for value in means)
-        self.history.append(
-            Record(
-                round=self.round,
-                test_accuracy=sum(right for right, _ in tests) / test_count,
-                test_loss=sum(loss for _, loss in tests) / test_count,
-                train_loss=sum(loss for _, loss in probes) / probe_count,
-                local_loss=local,
-                selected_count=self._selected_count,
-                predicted_mse=predicted,
-                measured_mse=measured,
-                predicted_sdr_db=sdr_db(signal, predicted),
-                measured_sdr_db=sdr_db(signal, measured),
-                largest_power=float(rows[known, 4].max()) if known.any() else nan,
-                seconds=self.seconds,
-                turn=self.link.turn if isinstance(self.link, TurnLink) and self.round else 0,
-            )
+        record = Record(
+            round=run.round,
+            test_accuracy=sum(right for right, _ in tests) / test_count,
+            test_loss=sum(loss for _, loss in tests) / test_count,
+            train_loss=sum(loss for _, loss in probes) / probe_count,
+            local_loss=local,
+            selected_count=self._selected_count,
+            predicted_mse=predicted,
+            measured_mse=measured,
+            predicted_sdr_db=sdr_db(signal, predicted),
+            measured_sdr_db=sdr_db(signal, measured),
+            largest_power=float(rows[known, 4].max()) if known.any() else nan,
+            seconds=run.seconds,
+            turn=self.link.turn if isinstance(self.link, TurnLink) and run.round else 0,
         )
-        self.since = []
+        self.run = replace(run, history=(*run.history, record), since=(), seconds=now() - began)
 
     def _latest(self) -> dict[str, float]:
-        last = self.history[-1]
+        last = self.run.history[-1]
         train_loss, measured = last.local_loss, last.measured_mse
-        if self.since:
-            train_loss, _, measured, _, _ = self.since[-1]
+        if self.run.since:
+            train_loss, _, measured, _, _ = self.run.since[-1]
         return {
             "accuracy": last.test_accuracy,
             "loss": train_loss,
@@ -361,32 +369,24 @@ class Rounds:
 
     def _save(self) -> None:
         if self.checkpoint is not None:
-            rows = [asdict(record) for record in self.history]
-            moments = self.server.moments
-            save(self.checkpoint, Saved(self.config, self.round, self.seconds, rows, self.state, moments))
+            save(self.checkpoint, self.config, self.run)
 
     def restore(self) -> None:
         """Continue from the checkpoint, if it exists."""
         if self.checkpoint is None or not self.checkpoint.exists():
             return
-        saved = restore(self.checkpoint, self.config, self.state.size, self.server.moments.shape)
-        self.state = saved.state
-        self.server = replace(self.server, moments=saved.moments)
-        self.seconds = saved.seconds
-        self.history = [Record(**record) for record in saved.history]
+        saved = restore(self.checkpoint, self.config, self.run)
         if self.options.redraw_every is not None:
             # A design depends on the layout of the one before: repeat all draws.
             for start in range(0, saved.round, self.options.redraw_every):
-                self.round = start
-                self._redraw()
+                self._redraw(start)
         if saved.round:
-            self.round = saved.round - 1
-            self._next_block()  # the link of the last round
-        self.round = saved.round
+            self._next_block(saved.round - 1)  # the link of the last round
+        self.run, self._reported = saved, saved.round
 
     def result(self) -> TrainingRun:
         """The run so far."""
-        self.flat.write(self.state)
+        self.flat.write(self.run.state)
         return TrainingRun(
             scheme=str(self.config["scheme"]),
             dataset=self.data.source.name,
@@ -394,10 +394,10 @@ class Rounds:
             scenario=self.scenario,
             link=_as_designed(self.link),
             config=self.config | {"version": __version__},
-            parameters=int(self.state.size),
-            history=tuple(self.history),
-            state=self.state,
-            finished=self.done,
+            parameters=int(self.run.state.size),
+            history=self.run.history,
+            state=self.run.state,
+            finished=self.done and self.status == DONE,
             status=self.status,
             model=self.flat.model.eval(),
         )

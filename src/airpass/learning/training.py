@@ -30,7 +30,7 @@ from airpass.learning.history import TrainingRun
 from airpass.learning.options import DATASET, TrainOptions
 from airpass.learning.pool import check_picklable
 from airpass.learning.progress import RoundLine
-from airpass.learning.rounds import OnRound, Rounds, build_model, check_fit, scheme_name
+from airpass.learning.rounds import OnRound, Rounds, check_fit, scheme_name
 from airpass.scenario import Scenario
 from airpass.selection.api import Draws, checked_weights
 
@@ -141,12 +141,12 @@ def train(
     options
         Options of training.
     workers
-        Number of processes with one thread each. Default: one per available processor, and one with a GPU.
-        Results do not depend on it.
+        Number of processes with one thread each, at most one per device. Default: one per available
+        processor, and one with a GPU. Results do not depend on it.
     data_dir
         Folder of downloaded data sets.
     checkpoint
-        File to which the run is saved at every evaluation.
+        File to which the run is saved at every evaluation, and when it is interrupted.
     resume
         Continue from `checkpoint` if it exists.
     on_round
@@ -162,7 +162,9 @@ def train(
     Returns
     -------
     TrainingRun
-        History and global model. After Ctrl-C, those of the rounds so far. If a loss, an update or the model
+        History and global model. After Ctrl-C, those of the rounds so far; before the first evaluation
+        KeyboardInterrupt is raised. The same holds if worker processes are killed repeatedly, with
+        `WorkersLost`. If a loss, an update or the model
         is not finite in a round, training ends with the model of the round before, and `diverged` is true.
     """
     options = options or TrainOptions()
@@ -204,7 +206,8 @@ def train(
     if len(dataset.samples) != phi.size:
         raise InvalidInput(f"dataset: is split among {len(dataset.samples)} devices; the link has {phi.size}")
     if workers is None:  # one process per GPU
-        workers = min(processors(), phi.size) if computing_device().type == "cpu" else 1
+        workers = processors() if computing_device().type == "cpu" else 1
+    workers = min(checks.whole("workers", workers, 1), phi.size)
     options = options.filled(dataset.source, dataset.dataset)
     if workers > 1:
         check_picklable("model", options.model)
@@ -262,4 +265,4 @@ def check_model(data: FederatedData, options: TrainOptions, seed: int) -> None:
     """
     fitting = replace(data, dataset=_with_targets(data.dataset, options))
     options = options.filled(data.source, fitting.dataset)
-    check_fit(build_model(fitting.dataset, options, seed), fitting, options)
+    check_fit(fitting, options, seed)

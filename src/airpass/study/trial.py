@@ -315,6 +315,8 @@ def _training_rows(trial: Trial, scenario: Scenario) -> list[Row]:
     if not done.finished:
         if done.diverged:
             raise InvalidInput(f"training {done.status}; try a smaller learning_rate")
+        if done.interrupted:
+            raise KeyboardInterrupt
         raise RuntimeError(f"training was {done.status}")
     # The number of selected devices is recorded for every round.
     rows = [] if link is None else _rows_of(trial, link)[1:]

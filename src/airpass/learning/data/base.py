@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from io import BytesIO
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
@@ -305,7 +304,8 @@ def with_channels(images: NDArray[Any]) -> NDArray[Any]:
     return images[..., None] if images.ndim == 3 else images
 
 
-def read_arrays(source: Path | BytesIO) -> dict[str, NDArray[Any]]:
+def read_arrays(source: Path) -> dict[str, NDArray[Any]]:
     """The arrays of an `.npz` file."""
-    with np.load(source, allow_pickle=False) as archive:
+    # NumPy leaves a damaged file open if it has opened it itself.
+    with source.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}

@@ -5,9 +5,6 @@ in the data directory and verified every time it is read. A damaged file is repo
 """
 
 import os
-import subprocess
-import tarfile
-import tempfile
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -22,6 +19,7 @@ from airpass.core.files import write_atomically
 from airpass.core.registry import Report
 from airpass.learning.data import npm
 from airpass.learning.data.base import Arrays, Corrupt, Dataset, DataSource, read_arrays
+from airpass.learning.data.unpack import scratch_folder, unpacked
 
 TIMEOUT_S = 20
 RETRIES = 2
@@ -76,7 +74,7 @@ class Download(DataSource):
             try:
                 arrays = route()
                 data = self.verified(arrays, where)
-            except (OSError, ValueError, KeyError, subprocess.SubprocessError, tarfile.TarError) as error:
+            except Exception as error:  # networks, archives and decoders raise many kinds of errors
                 failures.append(f"{where}: {' '.join(str(error).split())[:120] or type(error).__name__}")
                 continue
             buffer = BytesIO()
@@ -114,18 +112,14 @@ class Download(DataSource):
         import pooch
 
         pooch.get_logger().setLevel("WARNING")
-        with tempfile.TemporaryDirectory() as folder:
+        with scratch_folder() as folder:
             source = pooch.create(folder, self.home, registry=dict(self.files), retry_if_failed=RETRIES)
-            found: list[str] = []
+            found: dict[str, bytes] = {}
             for name in self.files:
                 bar = _Progress(f"downloading {name}", report)
                 downloader = pooch.HTTPDownloader(timeout=TIMEOUT_S, progressbar=bar)
-                if name.endswith(".tar.gz"):
-                    found += source.fetch(name, pooch.Untar(), downloader)
-                else:
-                    unpack = pooch.Decompress(name=name.removesuffix(".gz"))
-                    found.append(source.fetch(name, unpack, downloader))
-            return {Path(file).name: Path(file).read_bytes() for file in found}
+                found |= unpacked(Path(source.fetch(name, downloader=downloader)))
+            return found
 
 
 class _Progress:

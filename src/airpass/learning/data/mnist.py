@@ -49,6 +49,8 @@ class Mnist(Download):
 
 def idx(content: bytes) -> Bytes:
     """An array in the idx format: a magic number, the shape, the bytes."""
+    if len(content) < 4:
+        raise ValueError("the file is not in the idx format")
     axes = content[3]
     shape = [int.from_bytes(content[4 + 4 * i : 8 + 4 * i], "big") for i in range(axes)]
     return np.frombuffer(content, np.uint8, offset=4 + 4 * axes).reshape(shape)

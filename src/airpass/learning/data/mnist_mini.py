@@ -1,11 +1,10 @@
 """A subset of MNIST that is part of the package."""
 
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 
 from airpass.core.registry import Report
-from airpass.learning.data.base import Dataset, DataSource, read_arrays
+from airpass.learning.data.base import Corrupt, Dataset, DataSource, read_arrays
 from airpass.learning.data.mnist import Mnist
 
 FILE = Path(__file__).with_suffix(".npz")
@@ -29,4 +28,9 @@ class MnistMini(DataSource):
 
     def load(self, directory: Path | None, report: Report) -> Dataset:
         """Read the package's file."""
-        return self.verified(read_arrays(BytesIO(FILE.read_bytes())), f"the package's {FILE.name}")
+        where = f"the package's {FILE.name}"
+        try:
+            arrays = read_arrays(FILE)
+        except Exception:  # NumPy and zipfile raise many kinds
+            raise Corrupt(f"{where}: not a readable .npz file; install the package again") from None
+        return self.verified(arrays, where)

