@@ -22,7 +22,7 @@ from airpass.cli.progress import (
     progress,
     training_bars,
 )
-from airpass.cli.root import cli
+from airpass.cli.root import OutputFolder, cli
 from airpass.cli.turns import all_devices_option, move_option, turns_of, turns_option
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
@@ -174,7 +174,7 @@ if TYPE_CHECKING:
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of downloaded data sets.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OutputFolder(),
     help="Folder for history, curves and checkpoints.  [default: runs/train-DATASET, numbered if it exists]",
 )
 @click.option("--resume", is_flag=True, help="Continue an interrupted run from its checkpoints in --out.")
@@ -519,7 +519,7 @@ def data_verify(names: Sequence[str], data_dir: Path | None) -> None:
 @cli.command()
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OutputFolder(),
     default=Path("runs/demo"),
     show_default=True,
     help="Folder for figures, JSON and report.",

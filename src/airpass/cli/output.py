@@ -1,6 +1,5 @@
 """Output of commands: tables and JSON."""
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from math import inf, isfinite, isnan, log10
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airpass.cli.progress import COMPILED
-from airpass.cli.root import is_quiet
+from airpass.cli.root import is_quiet, json_output
 
 if TYPE_CHECKING:
     from airpass.aircomp import Link
@@ -108,9 +107,8 @@ def write_json(path: str | None, build: Callable[[], dict[str, Any]]) -> None:
     from airpass.documents import encode
 
     content = encode(build())
-    if path == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+    if (output := json_output()) is not None:
+        output.write(content)
     else:
         write_atomically(Path(path), content)
 

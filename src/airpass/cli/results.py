@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from airpass.cli.options import check_outputs
+from airpass.cli.options import check_picture
 from airpass.cli.output import (
     console,
     print_design,
@@ -18,7 +18,7 @@ from airpass.cli.output import (
     print_track,
     print_training,
 )
-from airpass.cli.root import cli
+from airpass.cli.root import OutputFile, cli
 from airpass.cli.studies import print_table
 from airpass.cli.turns import print_book
 from airpass.core.errors import InvalidInput
@@ -123,7 +123,7 @@ def _show_study(study: "StoredStudy") -> None:
 @result_argument
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OutputFile(),
     help="Picture, .png, .pdf or .svg.  [default: a .png beside FILE; of a study .pdf and .png]",
 )
 @click.option(
@@ -134,7 +134,7 @@ def _show_study(study: "StoredStudy") -> None:
 )
 def plot(path: Path, out: Path | None, config: Path | None) -> None:
     """Draw a stored result: a design as a room, a selection as scores, a book as a chart, or curves."""
-    check_outputs(None, out)
+    check_picture(out)
     if is_study(path):
         written = _plot_study(path, out, config)
     elif config is not None:

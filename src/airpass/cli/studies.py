@@ -18,7 +18,7 @@ from airpass.cli.progress import (
     note,
     trial_bar,
 )
-from airpass.cli.root import cli
+from airpass.cli.root import OutputFolder, cli
 from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ dask_option = click.option(
     show_default=True,
     help="Size: a minute per figure, minutes to an hour, or the paper's.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: runs/FIG-SCALE for each]")
+@click.option("--out", type=OutputFolder(), help="Folder.  [default: runs/FIG-SCALE for each]")
 @workers_option
 @dask_option
 @click.option("--claims", is_flag=True, help="Only judge the paper's claims on stored rows.")
@@ -115,7 +115,7 @@ def reproduce(
 
 @cli.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="STUDY.toml")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: runs/NAME]")
+@click.option("--out", type=OutputFolder(), help="Folder.  [default: runs/NAME]")
 @workers_option
 @dask_option
 @json_option

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airpass.cli.options import (
-    check_outputs,
+    check_picture,
     figure_option,
     json_option,
     nested,
@@ -94,7 +94,7 @@ def schedule(
     A device may send a part of its weight in every turn; over a cycle of turns the parts add up to all of it.
     Devices that provably cannot be served in this many turns are named.
     """
-    check_outputs(json_path, figure_path)
+    check_picture(figure_path)
     from airpass.designs.api import design_method
 
     options = nested(changes, "option")
