@@ -23,6 +23,7 @@ from airpass.cli.progress import (
     training_bars,
 )
 from airpass.cli.root import OutputFolder, cli
+from airpass.cli.streams import tell
 from airpass.cli.turns import all_devices_option, move_option, turns_of, turns_option
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
@@ -291,7 +292,7 @@ def train(
         print_training(runs, folder)
     report_divergence(runs)
     if not (runs[-1].finished or runs[-1].diverged):
-        click.echo(f"airpass: {runs[-1].status}; continue with --resume", err=True)
+        tell(f"{runs[-1].status}; continue with --resume")
         sys.exit(130)
     if any(run.diverged for run in runs):
         sys.exit(1)
@@ -356,10 +357,9 @@ def report_divergence(runs: Sequence["TrainingRun"]) -> None:
         if run.diverged:
             last = run.history[-1].round
             kept = f"model after round {last}" if last else "initial model"
-            click.echo(
-                f"airpass: {run.scheme} {run.status}: its numbers are no longer finite. The {kept} is kept; "
-                "a smaller --learning-rate may help",
-                err=True,
+            tell(
+                f"{run.scheme} {run.status}: its numbers are no longer finite. The {kept} is kept; "
+                "a smaller --learning-rate may help"
             )
 
 

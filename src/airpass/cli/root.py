@@ -1,7 +1,7 @@
 """The `airpass` command and its group; commands import what they need when they run.
 
-Every command has `--quiet` and `--debug`, checks the paths that it writes before it starts, and names its flags
-in error messages.
+Every command has `--quiet` and `--debug`, checks the paths that it writes before it starts, and names its
+flags in error messages.
 """
 
 import re

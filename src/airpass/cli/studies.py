@@ -19,7 +19,9 @@ from airpass.cli.progress import (
     trial_bar,
 )
 from airpass.cli.root import OutputFolder, cli
+from airpass.cli.streams import tell
 from airpass.core.errors import InvalidInput
+from airpass.core.text import LONGEST_NAME, one_line
 
 if TYPE_CHECKING:
     from airpass.study.paper.base import PaperFigure
@@ -144,7 +146,7 @@ def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, j
     )
     if json_path != "-":
         for metric, table in tables.items():
-            console().print(f"{heading(metric, study.axis)}\n", markup=False, soft_wrap=True)
+            console().print(f"{heading(metric, study.axis)}\n", soft_wrap=True)
             print_table(table)
             console().print()
         console().print(
@@ -181,20 +183,21 @@ def report_failures(failed: dict[str, str]) -> None:
         causes.setdefault(why, []).append(name)
     for why, names in causes.items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        click.echo(f"airpass: failed: {names[0]}{more}: {why}", err=True)
-    click.echo(f"airpass: {len(failed)} trials failed; the same command runs them again", err=True)
+        tell(f"failed: {names[0]}{more}: {why}")
+    tell(f"{len(failed)} trials failed; the same command runs them again")
     sys.exit(1)
 
 
 def print_table(table: "Table") -> None:
     """Print a study's table."""
-    from rich.markup import escape
     from rich.table import Table as Sheet
 
     heads, cells = table
     sheet = Sheet(box=None, header_style="bold", pad_edge=False)
     for position, head in enumerate(heads):
-        sheet.add_column(head, justify="left" if position == 0 else "right", no_wrap=position == 0)
+        sheet.add_column(
+            one_line(head, LONGEST_NAME), justify="left" if position == 0 else "right", no_wrap=position == 0
+        )
     for line in cells:
-        sheet.add_row(*(escape(text) for text in line))
+        sheet.add_row(*(one_line(text, LONGEST_NAME) for text in line))
     console().print(sheet)

@@ -18,6 +18,7 @@ from airpass.cli.options import (
 )
 from airpass.cli.output import (
     console,
+    print_heading,
     write_json,
 )
 from airpass.cli.progress import (
@@ -134,10 +135,10 @@ def print_book(book: "Book") -> None:
     screen = console()
     receiver, radio = book.scenario.receiver, book.scenario.radio
     served, shares = book.served, book.shares
-    screen.print(
-        f"[bold]{book.method.name}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
+    print_heading(
+        book.method.name,
+        f"M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
         f"each, K={served.size} devices, {radio.summary}",
-        soft_wrap=True,
     )
     parts = [
         f"{book.turns} turn{'' if book.turns == 1 else 's'}, {_moves(book)}",

@@ -21,8 +21,8 @@ def number(field: str, value: Any) -> float:
         raise InvalidInput(f"{field} = {shown(value)}: must be a number")
     try:
         plain = float(value)
-    except OverflowError:
-        plain = LARGEST * (2.0 if value > 0 else -2.0)
+    except OverflowError:  # a whole number or a fraction beyond the range of floating-point numbers
+        raise InvalidInput(f"{field} = {shown(value)}: must be within ±{LARGEST:g}") from None
     if not math.isfinite(plain):
         raise InvalidInput(f"{field} = {shown(value)}: must be finite")
     if abs(plain) > LARGEST:

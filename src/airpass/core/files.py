@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 from airpass.core.errors import InvalidInput
+from airpass.core.paths import check_file
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -17,6 +18,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     content
         The new content.
     """
+    check_file(path)
     try:
         path = path.resolve()
         if path.exists() and not path.is_file() and not path.is_dir():

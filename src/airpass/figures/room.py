@@ -10,9 +10,10 @@ from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
 from airpass.aircomp import Link
-from airpass.core.display import BLUE, VERMILLION, display_name
+from airpass.core.display import BLUE, VERMILLION
 from airpass.core.types import Real
 from airpass.designs.api import Design
+from airpass.figures.chart import plain_name
 from airpass.figures.style import RC, new_figure, typeset
 from airpass.scenario import Receiver
 
@@ -113,7 +114,7 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     error = f", MSE {design.mse:.3g} (limit {limit:g}), SDR {design.sdr_db:.1f} dB" if count else ""
     radio = design.scenario.radio.short_summary
     axes.set_title(
-        typeset(f"{display_name(design.method.name)}: {count} of {devices.count} devices at {radio}{error}"),
+        typeset(f"{plain_name(design.method.name)}: {count} of {devices.count} devices at {radio}{error}"),
         pad=22,
     )
     axes.legend(
