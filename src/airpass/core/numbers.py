@@ -43,3 +43,8 @@ def reals(field: str, values: Any, rule: str = "must be a list of numbers") -> R
 
 def _is_real(item: Any) -> bool:
     return isinstance(item, RealNumber) and not isinstance(item, bool)
+
+
+def is_list(value: Any) -> bool:
+    """Whether a value is a list of values, and not one for all."""
+    return isinstance(value, tuple | list) or (isinstance(value, np.ndarray) and value.ndim > 0)

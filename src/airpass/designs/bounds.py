@@ -65,6 +65,7 @@ from math import ceil, floor
 
 import numpy as np
 
+from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import Report, discard
 from airpass.core.threads import one_blas_thread
@@ -121,6 +122,7 @@ def certify_layouts(scenario: Scenario, *, report: Report | None = None) -> Layo
     LayoutCertificate
         The bound, and upper bounds on the score of every device.
     """
+    checks.instance("scenario", scenario, Scenario, "Scenario.paper()")
     report = report or discard
     if not scenario.uplink.passive:
         active = next(one for one in scenario.channel.factors if not one.passive)

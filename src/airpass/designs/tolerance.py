@@ -119,6 +119,7 @@ def tolerance(
     Tolerance
         Distribution of aligned devices and errors for three receivers.
     """
+    checks.instance("design", design, Design, "the result of airpass.design")
     checks.at_least("position_mm", position_mm, 0.0)
     checks.at_least("displacement_mm", displacement_mm, 0.0)
     checks.at_least("channel_error", channel_error, 0.0)

@@ -14,6 +14,7 @@ from airpass.channel.rician import Rician
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import options_dict, with_options
+from airpass.core.text import shown
 from airpass.scenario.candidates import checked_candidates
 
 EQUAL, PROPORTIONAL = SPLITS = ("equal", "proportional")
@@ -68,9 +69,11 @@ class Channel:
         for key, options in PARTS.items():
             for name in options:
                 value = getattr(self, name)
-                if value != _default(name) and getattr(self, key) == _default(key):
+                if not _is_default(name, value) and self._is_off(key):
                     other = f"power_split = {PROPORTIONAL!r}" if key == "power_split" else key
-                    raise InvalidInput(f"channel.{name} = {value!r}: has no effect without channel.{other}")
+                    raise InvalidInput(
+                        f"channel.{name} = {shown(value)}: has no effect without channel.{other}"
+                    )
         delta = self.power_split_delta
         if delta is not None and checks.positive("channel.power_split_delta", delta) > 1.0:
             raise InvalidInput(f"channel.power_split_delta = {delta}: must be <= 1")
@@ -86,6 +89,11 @@ class Channel:
         if self.rician_k_db is not None:
             rician = self._rician(self.rician_k_db)
             checks.keep(self, rician_k_db=rician.k_db, rician_waves=rician.waves)
+
+    def _is_off(self, key: str) -> bool:
+        """Whether a part of the channel is not used."""
+        value = getattr(self, key)
+        return value is None or (isinstance(value, str) and value == _default(key))
 
     def _blockage(self, per_m: float) -> Blockage:
         return Blockage(per_m, self.blockage_stretch_m, self.blockage_residual, self.seed)
@@ -148,6 +156,10 @@ class Channel:
 _KEYS = {item.name for item in fields(Channel)}
 
 
+def _is_default(name: str, value: Any) -> bool:
+    return value is None or (isinstance(value, int | float) and value == _default(name))
+
+
 def _default(name: str) -> Any:
     return Channel.__dataclass_fields__[name].default
 
@@ -187,7 +199,7 @@ def channel_from(table: Any, trusted: bool) -> Channel:
         The channel.
     """
     if not isinstance(table, Mapping):
-        raise InvalidInput(f"channel = {table!r}: must be a table of keys")
+        raise InvalidInput(f"channel = {shown(table)}: must be a table of keys")
     own = {key: value for key, value in table.items() if key in _KEYS}
     rest = {key: value for key, value in table.items() if key not in _KEYS}
     if "model" in table:
@@ -206,7 +218,7 @@ def channel_from(table: Any, trusted: bool) -> Channel:
     checks.known_keys("channel", rest, [item.name for item in fields(Channel)] + ["model"])
     listed = own.pop("models", [])
     if not isinstance(listed, list | tuple):
-        raise InvalidInput(f"channel.models = {listed!r}: must be a list of tables")
+        raise InvalidInput(f"channel.models = {shown(listed)}: must be a list of tables")
     models = (_model_from(f"channel.models[{i}]", one, trusted) for i, one in enumerate(listed))
     return Channel(**own | {"models": tuple(models)})
 
@@ -214,12 +226,12 @@ def channel_from(table: Any, trusted: bool) -> Channel:
 def _model_from(label: str, table: Any, trusted: bool, more: Sequence[str] = ()) -> ChannelFactor:
     """The model of a table with the key `model` and options; `more` are other keys that are allowed there."""
     if not isinstance(table, Mapping):
-        raise InvalidInput(f"{label} = {table!r}: must be a table of keys")
+        raise InvalidInput(f"{label} = {shown(table)}: must be a table of keys")
     options = {key: value for key, value in table.items() if key != "model"}
     name = table.get("model")
     if not isinstance(name, str):
         raise InvalidInput(
-            f"{label}.model = {name!r}: must be one of {', '.join(MODELS.methods())}, file.py:Name"
+            f"{label}.model = {shown(name)}: must be one of {', '.join(MODELS.methods())}, file.py:Name"
         )
     if not trusted and name not in MODELS.methods():
         return RecordedFactor(name, {}, options)

@@ -22,6 +22,8 @@ from airpass.channel.pass_uplink import PassUplink
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
+from airpass.core.numbers import reals
+from airpass.core.text import shown
 from airpass.core.types import Complex, Real
 from airpass.scenario.candidates import Candidates, candidates_on
 from airpass.scenario.channel import Channel, channel_from
@@ -47,6 +49,8 @@ class Scenario:
     channel: Channel = field(default_factory=Channel)
 
     def __post_init__(self) -> None:
+        for item, kind in _PARTS.items():
+            checks.instance(item, getattr(self, item), kind, f"{kind.__name__}(...)")
         self._check_channel()
         receiver, devices = self.receiver, self.devices
         if devices.z_m.max() < receiver.heights.min() - CLOSEST_M:
@@ -65,7 +69,7 @@ class Scenario:
     def _check_channel(self) -> None:
         """Set the open seeds of the channel, and check it against the receiver."""
         if not isinstance(self.channel, Channel):
-            raise InvalidInput(f"channel = {self.channel!r}: must be an airpass.Channel")
+            raise InvalidInput(f"channel = {shown(self.channel)}: must be an airpass.Channel")
         checks.keep(self, channel=self.channel.seeded(self.seed))
         longest = float(self.receiver.lengths.max())
         checks.decibels("channel.loss_db_per_m times length_m", self.channel.loss_db_per_m * longest)
@@ -252,6 +256,11 @@ class Scenario:
         ColocatedArray
             The array with the channels to the scenario's devices.
         """
+        positions = reals("positions", positions, "must be [x, y, z] of every antenna")
+        if positions.ndim != 2 or positions.shape[1] != 3 or not np.isfinite(positions).all():
+            raise InvalidInput(
+                f"positions has shape {positions.shape}: must be finite, [x, y, z] of every antenna"
+            )
         for one in self.channel.factors[:1]:
             raise InvalidInput(
                 f"{one.label}: holds for antennas on waveguides; leave it out for arrays without waveguides"
@@ -310,10 +319,7 @@ class Scenario:
         Real
             The layout. `InvalidInput` is raised if it is not feasible.
         """
-        try:
-            values = np.asarray(layout, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidInput("layout: must be M lists of N positions") from None
+        values = reals("layout", layout, "must be M lists of N positions")
         shape = (self.receiver.waveguides, self.receiver.antennas)
         if values.shape != shape:
             raise InvalidInput(f"layout has shape {values.shape}: must be {shape}, a row per waveguide")
@@ -378,7 +384,7 @@ class Scenario:
         data = with_preset(data)
         for name, table in data.items():
             if not isinstance(table, Mapping):
-                raise InvalidInput(f"{name} = {table!r}: must be a table of keys")
+                raise InvalidInput(f"{name} = {shown(table)}: must be a table of keys")
         return cls(
             receiver=_build(Receiver, "receiver", data.get("receiver", {})),
             radio=Radio.from_dict(data.get("radio", {})),
@@ -459,6 +465,15 @@ class Scenario:
         return replace(self, radio=self.radio.changed(**changes))
 
 
+_PARTS: dict[str, type] = {
+    "receiver": Receiver,
+    "radio": Radio,
+    "devices": Devices,
+    "weighting": Weighting,
+    "channel": Channel,
+}
+
+
 def _plain(value: Any) -> Any:
     """Tuples as lists."""
     return [_plain(item) for item in value] if isinstance(value, tuple) else value
@@ -467,7 +482,7 @@ def _plain(value: Any) -> Any:
 def read_tables(path: str | Path) -> dict[str, Any]:
     """The tables of a TOML file."""
     try:
-        with open(path, "rb") as file:
+        with Path(path).open("rb") as file:  # not `open`, which takes a number for an open file
             return tomllib.load(file)
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read ({error.strerror})") from None
