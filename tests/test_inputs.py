@@ -430,6 +430,7 @@ class TestPython:
 
     @pytest.mark.parametrize("part", ["receiver", "radio", "devices", "weighting", "channel"])
     def test_parts_of_a_scenario(self, part: str) -> None:
+        wrong: Any
         for wrong in (None, 3, "x", Scenario):
             with pytest.raises(InvalidInput, match=rf"{part} = .*: must be a"):
                 Scenario(**{part: wrong})
