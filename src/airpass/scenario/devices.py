@@ -45,15 +45,15 @@ class DeviceDraw:
                 raise InvalidInput(f"{label} = [{low:g}, {high:g}]: low must not exceed high")
             checks.keep(self, **{name: (low, high)})
         checks.positive("devices.gain_range", self.gain_range[0])
-        given: Any = self.z_m
-        if is_list(given):
-            if len(given) != self.count:
+        heights: Any = self.z_m
+        if is_list(heights):
+            if len(heights) != self.count:
                 raise InvalidInput(
-                    f"devices.z_m has {len(given)} entries: must be one number, or a list with one "
+                    f"devices.z_m has {len(heights)} entries: must be one number, or a list with one "
                     f"number per device ({self.count})"
                 )
-            heights = tuple(checks.number(f"devices.z_m[{k}]", value) for k, value in enumerate(given))
-            checks.keep(self, z_m=heights)
+            each = (checks.number(f"devices.z_m[{k}]", value) for k, value in enumerate(heights))
+            checks.keep(self, z_m=tuple(each))
         else:
             checks.keep(self, z_m=checks.number("devices.z_m", self.z_m))
 

@@ -470,7 +470,6 @@ _PARTS: dict[str, type] = {
     "radio": Radio,
     "devices": Devices,
     "weighting": Weighting,
-    "channel": Channel,
 }
 
 
