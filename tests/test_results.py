@@ -337,7 +337,7 @@ class TestRefusals:
             ({"layout_m": [[0.0, 0.1]] * 3}, "at least 0.95 m apart"),
             ({"layout_m": None}, "all missing"),
             ({"scenario": {"receiver": {"lenght": 1}}}, "receiver.lenght: unknown key"),
-            ({"scenario": []}, "damaged"),
+            ({"scenario": []}, "must be a table of keys"),
             ({"seed": -1}, "seed = -1"),
             ({"trace": [{"step": 1}]}, "damaged"),
             ({"method": "airpass"}, "damaged"),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from airpass.cli.streams import tell
 from airpass.core.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -93,16 +94,14 @@ def _read(
         except InvalidInput as error:
             raise InvalidInput(f"{error} ({path}: {shape}; --transpose swaps the last two)") from None
     if chains > devices and not transpose:
-        click.echo(
-            f"airpass: warning: {path}: {shape}, which looks transposed; expected (M, K), a column per "
+        tell(
+            f"warning: {path}: {shape}, which looks transposed; expected (M, K), a column per "
             "device; if rows are devices, use --transpose; if draws come last, as often in MATLAB, save "
-            "permute(G, [3 1 2])",
-            err=True,
+            "permute(G, [3 1 2])"
         )
     if weights is not None and abs(float(weights.sum()) - 1.0) > 1e-6:
-        click.echo(
-            f"airpass: note: {weights_path}: the weights sum to {float(weights.sum()):g}; shares of the data "
-            "sum to 1, and larger weights need more power for the same error",
-            err=True,
+        tell(
+            f"note: {weights_path}: the weights sum to {float(weights.sum()):g}; shares of the data "
+            "sum to 1, and larger weights need more power for the same error"
         )
     return ChannelsFile(draws, stacked, weights)

@@ -9,7 +9,7 @@ import click
 from airpass.cli.channels import channels_options
 from airpass.cli.options import (
     all_option,
-    check_outputs,
+    check_picture,
     figure_option,
     json_option,
     nested,
@@ -33,7 +33,7 @@ from airpass.cli.output import (
 from airpass.cli.progress import (
     progress,
 )
-from airpass.cli.root import cli
+from airpass.cli.root import OutputFile, cli
 from airpass.cli.turns import all_devices_option, move_option, run_schedule, turns_option
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
@@ -91,7 +91,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--life-figure",
-    type=click.Path(path_type=Path),
+    type=OutputFile(),
     help="With --life: draw devices against displacement to a .png, .pdf or .svg file.",
 )
 @click.option(
@@ -156,10 +156,10 @@ def design(
     The scenario is the paper's (all lengths in metres, gains relative) unless --scenario
     or --preset gives another; the shorthand options and --set change single values.
     """
-    check_outputs(json_path, figure_path)
+    check_picture(figure_path)
     if method is not None and (selection is not None or geometry is not None):
         raise InvalidInput("--method cannot be combined with --selection or --geometry")
-    check_outputs(None, life_figure)
+    check_picture(life_figure)
     scenario = with_sample_priorities(scenario, priorities)
     if life_figure is not None and not with_life:
         raise InvalidInput("--life-figure requires --life")
@@ -392,7 +392,7 @@ def select(
 
     For a stack of draws, this is done for each of them, unless --draw names one.
     """
-    check_outputs(json_path, figure_path)
+    check_picture(figure_path)
     from airpass.selection import certificate
     from airpass.selection.api import select_draws
 

@@ -24,7 +24,8 @@ from airpass.cli.progress import (
     progress,
     training_bars,
 )
-from airpass.cli.root import cli
+from airpass.cli.root import OutputFolder, cli
+from airpass.cli.streams import tell
 from airpass.cli.turns import all_devices_option, move_option, turns_of, turns_option
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
@@ -176,7 +177,7 @@ if TYPE_CHECKING:
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of downloaded data sets.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OutputFolder(),
     help="Folder for history, curves and checkpoints.  [default: runs/train-DATASET, numbered if it exists]",
 )
 @click.option("--resume", is_flag=True, help="Continue an interrupted run from its checkpoints in --out.")
@@ -306,7 +307,7 @@ def train(
 
 def _stop(reason: str, folder: Path, code: int) -> NoReturn:
     """Say how to continue a run that was not finished, and end."""
-    click.echo(f"airpass: {reason}; continue with --resume --out {shlex.quote(str(folder))}", err=True)
+    tell(f"{reason}; continue with --resume --out {shlex.quote(str(folder))}")
     sys.exit(code)
 
 
@@ -369,10 +370,9 @@ def report_divergence(runs: Sequence["TrainingRun"]) -> None:
         if run.diverged:
             last = run.history[-1].round
             kept = f"model after round {last}" if last else "initial model"
-            click.echo(
-                f"airpass: {run.scheme} {run.status}: its numbers are no longer finite. The {kept} is kept; "
-                "a smaller --learning-rate may help",
-                err=True,
+            tell(
+                f"{run.scheme} {run.status}: its numbers are no longer finite. The {kept} is kept; "
+                "a smaller --learning-rate may help"
             )
 
 
@@ -532,7 +532,7 @@ def data_verify(names: Sequence[str], data_dir: Path | None) -> None:
 @cli.command()
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OutputFolder(),
     default=Path("runs/demo"),
     show_default=True,
     help="Folder for figures, JSON and report.",

@@ -8,6 +8,7 @@ import click
 from airpass.cli.options import json_option, nested, option_option
 from airpass.cli.output import (
     console,
+    print_heading,
     write_json,
 )
 from airpass.cli.root import cli
@@ -34,13 +35,13 @@ def check_method(name: str, kind: str | None, changes: Sequence[str], json_path:
     screen = console()
     outcomes = []
     if json_path != "-":
-        screen.print(f"[bold]{method.name}[/]  {contracts.kind_of(method)} method", highlight=False)
+        print_heading(method.name, f"{contracts.kind_of(method)} method")
     for outcome in contracts.check_method(method):
         outcomes.append(outcome)
         if json_path != "-":
             state = "ok    " if outcome.ok else "FAILED"
             detail = f": {outcome.detail}" if outcome.detail else ""
-            screen.print(f"{state}  {outcome.check}{detail}", markup=False, soft_wrap=True)
+            screen.print(f"{state}  {outcome.check}{detail}", soft_wrap=True)
     write_json(
         json_path,
         lambda: {

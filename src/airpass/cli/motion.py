@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airpass.cli.options import (
-    check_outputs,
+    check_picture,
     figure_option,
     json_option,
     nested,
@@ -25,7 +25,7 @@ from airpass.cli.output import (
 from airpass.cli.progress import (
     progress,
 )
-from airpass.cli.root import cli
+from airpass.cli.root import OutputFile, cli
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 
@@ -165,13 +165,13 @@ def motion_options(layout_every: str) -> Callable[[Callable[..., None]], Callabl
 @click.option(
     "--animation",
     "animation_path",
-    type=click.Path(path_type=Path),
+    type=OutputFile(),
     help="Draw the room over time to a .gif file.",
 )
 @click.option(
     "--page",
     "page_path",
-    type=click.Path(path_type=Path),
+    type=OutputFile(),
     help="Write a self-contained page with the figure to a .html file.",
 )
 def track(
@@ -188,7 +188,7 @@ def track(
     page_path: Path | None,
 ) -> None:
     """Track devices that move: re-solve the beam at every step, and the layout every so often."""
-    check_outputs(json_path, figure_path)
+    check_picture(figure_path)
     if animation_path is not None:
         from airpass.figures.motion import checked_animation
 

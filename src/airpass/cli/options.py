@@ -8,19 +8,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from airpass.cli.root import OutputFile
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
+from airpass.core.text import shown
 
 if TYPE_CHECKING:
     from airpass.scenario import Scenario
 
 json_option = click.option(
-    "--json", "json_path", metavar="PATH", help="Write the result as JSON to PATH ('-' for standard output)."
+    "--json",
+    "json_path",
+    type=OutputFile(plain=True),
+    metavar="PATH",
+    help="Write the result as JSON to PATH ('-' for standard output).",
 )
 figure_option = click.option(
     "--figure",
     "figure_path",
-    type=click.Path(path_type=Path),
+    type=OutputFile(),
     help="Draw the result to a .png, .pdf or .svg file.",
 )
 all_option = click.option(
@@ -183,20 +189,21 @@ def nested(assignments: Sequence[str], flag: str) -> dict[str, Any]:
         name, equals, value = text.partition("=")
         keys = name.strip().split(".")
         if not equals or not all(keys):
-            raise InvalidInput(f"--{flag} {text!r}: must have the form NAME=VALUE")
+            raise InvalidInput(f"--{flag} {shown(text)}: must have the form NAME=VALUE")
         branch = tree
         for key in keys[:-1]:
             branch = branch.setdefault(key, {})
             if not isinstance(branch, dict):
-                raise InvalidInput(f"--{flag} {text!r}: {key} already has a value")
+                raise InvalidInput(f"--{flag} {shown(text)}: {key} already has a value")
         branch[keys[-1]] = _toml_value(value.strip()) if flag != "option" else value.strip()
     return tree
 
 
 def _toml_value(text: str) -> Any:
+    """A value of a flag: TOML, or else plain text."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except (ValueError, RecursionError):  # syntax, numbers of too many digits, or brackets too deep
         return text
 
 
@@ -204,22 +211,15 @@ def _merge(into: dict[str, Any], changes: dict[str, Any]) -> None:
     for key, value in changes.items():
         if isinstance(value, dict) and key in into:
             if not isinstance(into[key], dict):
-                raise InvalidInput(f"{key} = {into[key]!r}: must be a table of keys")
+                raise InvalidInput(f"{key} = {shown(into[key])}: must be a table of keys")
             _merge(into[key], value)
         else:
             into[key] = value
 
 
-def check_outputs(json_path: str | None, figure_path: Path | None) -> None:
-    """Check output paths before any work is done."""
-    if figure_path is not None:
+def check_picture(path: Path | None) -> None:
+    """Check the format of a picture before any work is done."""
+    if path is not None:
         from airpass.figures.style import checked_format
 
-        checked_format(figure_path)
-    for path in (json_path, figure_path):
-        if path is not None and str(path) != "-" and Path(path).is_dir():
-            raise InvalidInput(f"{path}: is a directory; give the name of a file")
-        if path is not None and str(path) != "-":
-            nearest = next(folder for folder in Path(path).absolute().parents if folder.exists())
-            if not nearest.is_dir():
-                raise InvalidInput(f"{path}: cannot be written ({nearest} is not a directory)")
+        checked_format(path)

@@ -1,6 +1,5 @@
 """Output of commands: tables and JSON."""
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from math import inf, isfinite, isnan, log10
 from pathlib import Path
@@ -9,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airpass.cli.progress import COMPILED
-from airpass.cli.root import is_quiet
+from airpass.cli.root import is_quiet, json_output
+from airpass.core.text import LONGEST_NAME, one_line
 
 if TYPE_CHECKING:
     from airpass.aircomp import Link
@@ -33,10 +33,17 @@ SET_VERDICTS = {
 
 
 def console() -> Any:
-    """Standard output with tables and bold; nothing is printed with `--quiet`."""
-    from rich.console import Console
+    """Standard output with tables; nothing is printed with `--quiet`. Texts are printed as they are."""
+    from airpass.cli.screen import Screen
 
-    return Console(highlight=False, quiet=is_quiet())
+    return Screen(quiet=is_quiet())
+
+
+def print_heading(name: str, text: str) -> None:
+    """A name in bold, and a text."""
+    from rich.text import Text
+
+    console().print(Text.assemble((one_line(name, LONGEST_NAME), "bold"), f"  {text}"), soft_wrap=True)
 
 
 def write_training(runs: Sequence["TrainingRun"], folder: Path) -> None:
@@ -70,7 +77,7 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path | None, status: b
         last = run.history[-1]
         counts = sorted({record.selected_count for record in run.history[1:]}) or [last.selected_count]
         table.add_row(
-            run.scheme,
+            one_line(run.scheme, LONGEST_NAME),
             f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0]),
             str(last.round),
             "-" if isnan(last.test_accuracy) else f"{100 * last.test_accuracy:.2f} %",
@@ -81,9 +88,7 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path | None, status: b
             f"{last.seconds:.0f}",
         )
     screen = console()
-    screen.print(
-        f"{runs[0].dataset}, {runs[0].devices} devices; MSE: predicted, then measured\n", markup=False
-    )
+    screen.print(f"{runs[0].dataset}, {runs[0].devices} devices; MSE: predicted, then measured\n")
     screen.print(table)
     limits = [run.link.mse_threshold for run in runs if run.link is not None and run.link.mse_threshold]
     limit = max(limits, default=inf)
@@ -108,9 +113,8 @@ def write_json(path: str | None, build: Callable[[], dict[str, Any]]) -> None:
     from airpass.documents import encode
 
     content = encode(build())
-    if path == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+    if (output := json_output()) is not None:
+        output.write(content)
     else:
         write_atomically(Path(path), content)
 
@@ -135,10 +139,10 @@ def print_design(
 
     screen = console()
     receiver, radio = design.scenario.receiver, design.scenario.radio
-    screen.print(
-        f"[bold]{design.method.name}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
+    print_heading(
+        design.method.name,
+        f"M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
         f"each, K={design.scenario.devices.count} devices, {radio.summary}",
-        soft_wrap=True,
     )
     if (count := design.scenario.channel.subcarriers) > 1:
         screen.print(
@@ -268,10 +272,10 @@ def print_track(track: "Track") -> None:
     screen = console()
     receiver, radio = track.scenario.receiver, track.scenario.radio
     devices = track.scenario.devices.count
-    screen.print(
-        f"[bold]{track.method.name}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
+    print_heading(
+        track.method.name,
+        f"M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
         f"each, K={devices} devices, {radio.summary}",
-        soft_wrap=True,
     )
     counts = [row.selected_count for row in track.rows[1:]] or [track.rows[0].selected_count]
     screen.print(
@@ -303,7 +307,7 @@ def print_selection(selection: "Selection", certificate: "Certificate | None", e
     """Summary and devices of a selection, all rows if `every`."""
     screen = console()
     chains, count = selection.channels.shape
-    screen.print(f"[bold]{selection.method.name}[/]  {chains} receive chains, {count} devices")
+    print_heading(selection.method.name, f"{chains} receive chains, {count} devices")
     bounds = [] if selection.priorities is None else [_value(selection)]
     if certificate is not None:
         of_value = "" if selection.priorities is None else "value "
@@ -314,7 +318,7 @@ def print_selection(selection: "Selection", certificate: "Certificate | None", e
 
 def print_set(devices: Sequence[int], verdict: str) -> None:
     """The verdict on a set of devices."""
-    console().print(f"\nset {','.join(map(str, devices))}: {SET_VERDICTS[verdict]}", highlight=False)
+    console().print(f"\nset {','.join(map(str, devices))}: {SET_VERDICTS[verdict]}")
 
 
 def print_draws(
@@ -329,9 +333,7 @@ def print_draws(
     first = selections[0]
     chains, devices = first.channels.shape
     counts = [selection.selected_count for selection in selections]
-    screen.print(
-        f"[bold]{first.method.name}[/]  {len(selections)} draws, {chains} receive chains, {devices} devices"
-    )
+    print_heading(first.method.name, f"{len(selections)} draws, {chains} receive chains, {devices} devices")
     screen.print(f"selected {mean(counts):.1f} of {devices} on average, {min(counts)} to {max(counts)}\n")
     table = Table(box=None, header_style="bold", pad_edge=False)
     valued = first.priorities is not None
@@ -375,7 +377,7 @@ def _print_summary(screen: Any, selection: "Design | Selection", bounds: Sequenc
     more.append(f"{selection.seconds:.3g} s")
     ctx = click.get_current_context(silent=True)
     if ctx is not None and ctx.meta.get(COMPILED):
-        more.append(f"and {selection.compile_seconds:.2g} s to compile")
+        more.append(f"and {selection.compile_seconds:.3g} s to compile")
     if len(more) == 1:  # only the time
         parts, more = [*parts, *more], []
     for line in filter(None, (parts, more)):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from airpass.cli.options import json_option
-from airpass.cli.output import console, write_json
+from airpass.cli.output import console, print_heading, write_json
 from airpass.cli.root import cli
 
 
@@ -27,11 +27,11 @@ def presets(json_path: str | None) -> None:
         return
     screen = console()
     for name, row in rows.items():
-        screen.print(f"[bold]{name}[/]  {row['summary']}", soft_wrap=True)
+        print_heading(name, row["summary"])
         for section, table in row.items():
             if section != "summary":
                 values = ", ".join(f"{key} = {_text(value)}" for key, value in table.items())
-                screen.print(f"  {section}: {values}", markup=False, soft_wrap=True)
+                screen.print(f"  {section}: {values}", soft_wrap=True)
 
 
 def _distribution(scenario: Any) -> dict[str, Any]:

@@ -3,13 +3,15 @@
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from math import isnan
 from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
 from airpass.cli.root import is_quiet
+from airpass.cli.streams import tell
+from airpass.core.text import LONGEST_NAME, one_line
 
 if TYPE_CHECKING:
     from airpass.study.trial import Trial
@@ -22,7 +24,7 @@ LINE_EVERY_S = 30.0  # between further ones
 def note(text: str) -> None:
     """Print a line on stderr, unless the command is quiet."""
     if not is_quiet():
-        click.echo(f"airpass: {text}", err=True)
+        tell(f"{text}")
 
 
 class Display(Protocol):
@@ -60,15 +62,17 @@ class Bars:
 
     def add(self, task: str, total: int | None) -> None:
         """Add a bar."""
-        self._tasks[task] = self._progress.add_task(task, total=total, text="")
+        self._tasks[task] = self._progress.add_task(one_line(task, LONGEST_NAME), total=total, text="")
 
     def show(self, task: str, text: str, done: int | None = None) -> None:
         """Update a bar and the text beside it."""
-        self._progress.update(self._tasks[task], text=text, **({} if done is None else {"completed": done}))
+        self._progress.update(
+            self._tasks[task], text=one_line(text), **({} if done is None else {"completed": done})
+        )
 
     def notice(self, text: str) -> None:
         """Show the text beside the last bar."""
-        self._progress.update(list(self._tasks.values())[-1], text=text)
+        self._progress.update(list(self._tasks.values())[-1], text=one_line(text))
 
 
 class Lines:
@@ -120,8 +124,7 @@ class Lines:
                 pause = LINE_EVERY_S
 
     def _print(self, text: str) -> None:
-        with suppress(OSError, ValueError):  # the reader of stderr may have ended
-            click.echo(f"airpass: {text}", err=True)
+        tell(f"{text}")
 
 
 @contextmanager
@@ -137,9 +140,10 @@ def display(counted: bool) -> Iterator[Display]:
         yield Silence()
         return
     from rich import progress as rich
-    from rich.console import Console
 
-    screen = Console(stderr=True)
+    from airpass.cli.screen import Screen
+
+    screen = Screen(stderr=True)
     if not screen.is_terminal:
         lines = Lines()
         failed = True
@@ -149,13 +153,13 @@ def display(counted: bool) -> Iterator[Display]:
         finally:
             lines.close(failed)
         return
-    text = rich.TextColumn("{task.fields[text]}")
+    text = rich.TextColumn("{task.fields[text]}", markup=False)
     if counted:
-        name = rich.TextColumn("{task.description:<16}")
+        name = rich.TextColumn("{task.description:<16}", markup=False)
         columns = [name, rich.BarColumn(), rich.MofNCompleteColumn(), rich.TimeElapsedColumn()]
         columns += [rich.TimeRemainingColumn(), text]
     else:
-        columns = [rich.SpinnerColumn(), rich.TextColumn("{task.description}"), text]
+        columns = [rich.SpinnerColumn(), rich.TextColumn("{task.description}", markup=False), text]
         columns += [rich.TimeElapsedColumn()]
     with rich.Progress(*columns, console=screen, transient=not counted) as bars:
         yield Bars(bars)

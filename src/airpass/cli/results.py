@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from airpass.cli.options import check_outputs
+from airpass.cli.options import check_picture
 from airpass.cli.output import (
     console,
     print_design,
@@ -18,7 +18,7 @@ from airpass.cli.output import (
     print_track,
     print_training,
 )
-from airpass.cli.root import cli
+from airpass.cli.root import OutputFile, cli
 from airpass.cli.studies import print_table
 from airpass.cli.turns import print_book
 from airpass.core.errors import InvalidInput
@@ -60,6 +60,7 @@ def show(path: Path) -> None:
     from airpass.designs.track import Track
     from airpass.documents import (
         certificate_from,
+        described_damage,
         fresh_draws_from,
         layout_certificate_from,
         life_from,
@@ -70,49 +71,52 @@ def show(path: Path) -> None:
     from airpass.selection.api import Selection
 
     document, result = read(path / HISTORY if path.is_dir() else path)
-    bound = document.get("certificate")
-    certificate = None if bound is None else certificate_from(bound)
-    if isinstance(result, Design):
-        everywhere = document.get("layout_certificate")
-        print_design(result, certificate, None if everywhere is None else layout_certificate_from(everywhere))
-        if "tolerance" in document:
-            print_tolerance(tolerance_from(document["tolerance"], result.scenario.radio.mse_threshold))
-        if "fresh_draws" in document:
-            print_fresh_draws(fresh_draws_from(document["fresh_draws"]))
-        if "life" in document:
-            print_life(life_from(document["life"]))
-    elif isinstance(result, Selection):
-        print_selection(result, certificate)
-        if "set" in document:
-            print_set(document["set"]["devices"], document["set"]["verdict"])
-    elif isinstance(result, Book):
-        print_book(result)
-    elif isinstance(result, Link):
-        console().print(repr(result), soft_wrap=True)
-    elif isinstance(result, Life):
-        print_life(result)
-    elif isinstance(result, Track):
-        print_track(result)
-    elif isinstance(result, Runs):
-        print_training(result, path if path.is_dir() else None, status=True)
-    else:
-        draws = document["draws"]
-        bounds = [draw["certificate"]["at_most"] for draw in draws if "certificate" in draw]
-        print_draws(result, bounds, [draw["set"]["verdict"] for draw in draws if "set" in draw], every=True)
+    with described_damage(path):  # of what belongs to a result
+        bound = document.get("certificate")
+        certificate = None if bound is None else certificate_from(bound)
+        if isinstance(result, Design):
+            everywhere = document.get("layout_certificate")
+            print_design(
+                result, certificate, None if everywhere is None else layout_certificate_from(everywhere)
+            )
+            if "tolerance" in document:
+                print_tolerance(tolerance_from(document["tolerance"], result.scenario.radio.mse_threshold))
+            if "fresh_draws" in document:
+                print_fresh_draws(fresh_draws_from(document["fresh_draws"]))
+            if "life" in document:
+                print_life(life_from(document["life"]))
+        elif isinstance(result, Selection):
+            print_selection(result, certificate)
+            if "set" in document:
+                print_set(document["set"]["devices"], document["set"]["verdict"])
+        elif isinstance(result, Book):
+            print_book(result)
+        elif isinstance(result, Link):
+            console().print(repr(result), soft_wrap=True)
+        elif isinstance(result, Life):
+            print_life(result)
+        elif isinstance(result, Track):
+            print_track(result)
+        elif isinstance(result, Runs):
+            print_training(result, path if path.is_dir() else None, status=True)
+        else:
+            draws = document["draws"]
+            bounds = [draw["certificate"]["at_most"] for draw in draws if "certificate" in draw]
+            print_draws(
+                result, bounds, [draw["set"]["verdict"] for draw in draws if "set" in draw], every=True
+            )
 
 
 def _show_study(study: "StoredStudy") -> None:
     from airpass.study.report import claims_text
 
     for line in study.about():
-        console().print(line, soft_wrap=True, markup=False)
+        console().print(line, soft_wrap=True)
     console().print()
     headings = study.headings()
     for place, (metric, table) in enumerate(study.tables().items()):
         if metric in headings:
-            console().print(
-                f"{'' if place == 0 else chr(10)}{headings[metric]}\n", markup=False, soft_wrap=True
-            )
+            console().print(f"{'' if place == 0 else chr(10)}{headings[metric]}\n", soft_wrap=True)
         print_table(table)
     if verdicts := study.verdicts():
         console().print()
@@ -123,7 +127,7 @@ def _show_study(study: "StoredStudy") -> None:
 @result_argument
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=OutputFile(),
     help="Picture, .png, .pdf or .svg.  [default: a .png beside FILE; of a study .pdf and .png]",
 )
 @click.option(
@@ -134,7 +138,7 @@ def _show_study(study: "StoredStudy") -> None:
 )
 def plot(path: Path, out: Path | None, config: Path | None) -> None:
     """Draw a stored result: a design as a room, a selection as scores, a book as a chart, or curves."""
-    check_outputs(None, out)
+    check_picture(out)
     if is_study(path):
         written = _plot_study(path, out, config)
     elif config is not None:
@@ -148,7 +152,7 @@ def plot(path: Path, out: Path | None, config: Path | None) -> None:
             raise InvalidInput(f"{path}: holds a stack of draws; select one with --draw, and plot that")
         result.plot(target)
         written = str(target)
-    console().print(written, soft_wrap=True, markup=False)
+    console().print(written, soft_wrap=True)
 
 
 def _plot_study(path: Path, out: Path | None, config: Path | None) -> str:

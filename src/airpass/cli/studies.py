@@ -18,8 +18,10 @@ from airpass.cli.progress import (
     note,
     trial_bar,
 )
-from airpass.cli.root import cli
+from airpass.cli.root import OutputFolder, cli
+from airpass.cli.streams import tell
 from airpass.core.errors import InvalidInput
+from airpass.core.text import LONGEST_NAME, one_line
 
 if TYPE_CHECKING:
     from airpass.study.paper.base import PaperFigure
@@ -42,7 +44,7 @@ dask_option = click.option(
     show_default=True,
     help="Size: a minute per figure, minutes to an hour, or the paper's.",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: runs/FIG-SCALE for each]")
+@click.option("--out", type=OutputFolder(), help="Folder.  [default: runs/FIG-SCALE for each]")
 @workers_option
 @dask_option
 @click.option("--claims", is_flag=True, help="Only judge the paper's claims on stored rows.")
@@ -113,7 +115,7 @@ def reproduce(
 
 @cli.command()
 @click.argument("path", type=click.Path(path_type=Path), metavar="STUDY.toml")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder.  [default: runs/NAME]")
+@click.option("--out", type=OutputFolder(), help="Folder.  [default: runs/NAME]")
 @workers_option
 @dask_option
 @json_option
@@ -145,7 +147,7 @@ def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, j
     )
     if json_path != "-":
         for metric, table in tables.items():
-            console().print(f"{heading(metric, study.axis)}\n", markup=False, soft_wrap=True)
+            console().print(f"{heading(metric, study.axis)}\n", soft_wrap=True)
             print_table(table)
             console().print()
         console().print(
@@ -182,20 +184,21 @@ def report_failures(failed: dict[str, str]) -> None:
         causes.setdefault(why, []).append(name)
     for why, names in causes.items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        click.echo(f"airpass: failed: {names[0]}{more}: {why}", err=True)
-    click.echo(f"airpass: {len(failed)} trials failed; the same command runs them again", err=True)
+        tell(f"failed: {names[0]}{more}: {why}")
+    tell(f"{len(failed)} trials failed; the same command runs them again")
     sys.exit(1)
 
 
 def print_table(table: "Table") -> None:
     """Print a study's table."""
-    from rich.markup import escape
     from rich.table import Table as Sheet
 
     heads, cells = table
     sheet = Sheet(box=None, header_style="bold", pad_edge=False)
     for position, head in enumerate(heads):
-        sheet.add_column(head, justify="left" if position == 0 else "right", no_wrap=position == 0)
+        sheet.add_column(
+            one_line(head, LONGEST_NAME), justify="left" if position == 0 else "right", no_wrap=position == 0
+        )
     for line in cells:
-        sheet.add_row(*(escape(text) for text in line))
+        sheet.add_row(*(one_line(text, LONGEST_NAME) for text in line))
     console().print(sheet)

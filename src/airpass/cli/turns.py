@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from airpass.cli.options import (
-    check_outputs,
+    check_picture,
     figure_option,
     json_option,
     nested,
@@ -18,6 +18,7 @@ from airpass.cli.options import (
 )
 from airpass.cli.output import (
     console,
+    print_heading,
     write_json,
 )
 from airpass.cli.progress import (
@@ -94,7 +95,7 @@ def schedule(
     A device may send a part of its weight in every turn; over a cycle of turns the parts add up to all of it.
     Devices that provably cannot be served in this many turns are named.
     """
-    check_outputs(json_path, figure_path)
+    check_picture(figure_path)
     from airpass.designs.api import design_method
 
     options = nested(changes, "option")
@@ -134,10 +135,10 @@ def print_book(book: "Book") -> None:
     screen = console()
     receiver, radio = book.scenario.receiver, book.scenario.radio
     served, shares = book.served, book.shares
-    screen.print(
-        f"[bold]{book.method.name}[/]  M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
+    print_heading(
+        book.method.name,
+        f"M={receiver.waveguides} waveguides, N={receiver.antennas} antennas "
         f"each, K={served.size} devices, {radio.summary}",
-        soft_wrap=True,
     )
     parts = [
         f"{book.turns} turn{'' if book.turns == 1 else 's'}, {_moves(book)}",

@@ -7,6 +7,7 @@ import tempfile
 from pathlib import Path
 
 from airpass.core.errors import InvalidInput
+from airpass.core.paths import check_file
 
 # Names of files while they are written: .NAME.PID-xxxxxxxx.part
 _TEMPORARY = re.compile(r"\..+\.(\d+)-[a-z0-9_]{8}\.part")
@@ -23,6 +24,7 @@ def write_atomically(path: Path, content: bytes) -> None:
     content
         The new content.
     """
+    check_file(path)
     try:
         path = path.resolve()
         if path.is_symlink():

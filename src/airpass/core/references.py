@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from airpass.core.errors import InvalidInput
+from airpass.core.text import shown
 
 
 def is_reference(text: str) -> bool:
@@ -47,7 +48,7 @@ def load_reference(label: str, text: str) -> Any:
         return getattr(module, name)
     except (Exception, SystemExit) as error:  # an import can raise any error
         reason = " ".join(str(error).split()) or type(error).__name__
-        raise InvalidInput(f"{label} = {text!r}: cannot be imported ({reason})") from None
+        raise InvalidInput(f"{label} = {shown(text)}: cannot be imported ({reason})") from None
 
 
 def referenced_file(text: str) -> Path | None:

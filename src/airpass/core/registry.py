@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Generic, TypeVar, Union, get_args, get_origin,
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.references import is_reference, load_reference
+from airpass.core.text import shown
 
 Report = Callable[[str], None]  # callback for progress messages
 
@@ -226,10 +227,10 @@ class Registry(Generic[M]):
                 "" if self.wrapper is None else f", or a function ({', '.join(self.wrapper.arguments)})"
             )
             raise InvalidInput(
-                f"{label} = {repr(method)[:80]}: must be a dataclass derived from {self.base.__name__} "
+                f"{label} = {shown(method)}: must be a dataclass derived from {self.base.__name__} "
                 f"with a class attribute name{function}"
             )
-        changed: M = with_options(found, options or {})
+        changed: M = with_options(found, {} if options is None else options)
         if not isinstance(getattr(type(changed), "name", None), property):
             _check_name(changed.name)
         return changed
@@ -342,6 +343,8 @@ def with_options(method: Any, changes: Mapping[str, Any], prefix: str = "") -> A
     Any
         A new object, or `method` itself if `changes` is empty.
     """
+    if not isinstance(changes, Mapping):
+        raise InvalidInput(f"options = {shown(changes)}: must be a table of options")
     if not changes:
         return method
     names = [item.name for item in fields(method)]
@@ -381,4 +384,4 @@ def _converted(label: str, value: Any, hint: Any) -> Any:
             return {"true": True, "false": False}[value.lower()]
         return hint(value)
     except (KeyError, ValueError):
-        raise InvalidInput(f"{label} = {value!r}: must be {words.get(hint, hint)}") from None
+        raise InvalidInput(f"{label} = {shown(value)}: must be {words.get(hint, hint)}") from None

@@ -200,14 +200,14 @@ def design_method(
         The method with its options.
     """
     if selection is None and geometry is None:
-        return METHODS.resolve(method or DEFAULT_METHOD, options)
+        return METHODS.resolve(DEFAULT_METHOD if method is None else method, options)
     if method is not None:
         raise InvalidInput("method cannot be combined with selection or geometry")
     pair = Alternation(
         selection=SELECTION_METHODS.resolve(selection or "hrmc", label="selection"),
         geometry=GEOMETRY_METHODS.resolve(geometry or "hago", label="geometry"),
     )
-    found: DesignMethod = with_options(pair, options or {})
+    found: DesignMethod = with_options(pair, {} if options is None else options)
     return found
 
 
@@ -273,6 +273,7 @@ def design(
         Layout, beam, scores, selected devices and their transmit scaling; a `WidebandDesign` if the scenario
         has subcarriers.
     """
+    checks.instance("scenario", scenario, Scenario, "Scenario.paper()")
     chosen = design_method(method, selection, geometry, options)
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
     start = _start(scenario, start_layout, start_beam)

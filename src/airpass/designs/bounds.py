@@ -70,6 +70,7 @@ import numpy as np
 
 from airpass.channel.sampled import SampledResponse
 from airpass.channel.sampled_uplink import SampledUplink
+from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import Report, discard
 from airpass.core.threads import one_blas_thread
@@ -126,6 +127,7 @@ def certify_layouts(scenario: Scenario, *, report: Report | None = None) -> Layo
     LayoutCertificate
         The bound, and upper bounds on the score of every device.
     """
+    checks.instance("scenario", scenario, Scenario, "Scenario.paper()")
     scenario.require_one_carrier("certify")
     report = report or discard
     if not scenario.uplink.passive:

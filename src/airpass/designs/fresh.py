@@ -90,6 +90,7 @@ def fresh_draws(
     FreshDraws
         Counts of this layout, of even spacing, of random layouts, another for each draw, and of the rest.
     """
+    checks.instance("design", design, Design, "the result of airpass.design")
     design.scenario.require_one_carrier("fresh_draws")
     checks.whole("draws", draws, 1)
     if design.layout is None:

@@ -144,6 +144,7 @@ def life(
     Life
         Aligned devices of three receivers at every distance, and their coherence distances.
     """
+    checks.instance("design", design, Design, "the result of airpass.design")
     design.scenario.require_one_carrier("life")
     checks.whole("draws", draws, 1)
     seed = design.seed if seed is None else checks.whole("seed", seed, 0)

@@ -60,6 +60,7 @@ def design_for_all(
     Design
         The design. The `mse_threshold` of its scenario is the smallest at which it selects all devices.
     """
+    checks.instance("scenario", scenario, Scenario, "Scenario.paper()")
     scenario.require_one_carrier("a design for all devices")
     chosen = design_method(method, options=options)
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)

@@ -121,6 +121,7 @@ def tolerance(
     Tolerance
         Distribution of aligned devices and errors for three receivers.
     """
+    checks.instance("design", design, Design, "the result of airpass.design")
     design.scenario.require_one_carrier("tolerance")
     checks.at_least("position_mm", position_mm, 0.0)
     checks.at_least("displacement_mm", displacement_mm, 0.0)

@@ -252,6 +252,7 @@ def track(
     Track
         Selected devices, computing time and antenna moves over time.
     """
+    checks.instance("scenario", scenario, Scenario, "Scenario.paper()")
     scenario.require_one_carrier("track")
     checks.at_least("seconds", seconds, 0.0)
     checks.positive("beam_every_s", beam_every_s)

@@ -88,6 +88,7 @@ def schedule(
     Book
         The designs, the devices that they serve, and the shares of the weights in every turn.
     """
+    checks.instance("scenario", scenario, Scenario, "Scenario.paper()")
     scenario.require_one_carrier("schedule")
     limit = None if turns == AUTO else _checked_turns(turns)
     checks.one_of("move", move, MOVES)

@@ -8,6 +8,7 @@ follow from scenario and antennas; its scores are checked when it is read.
 from airpass.documents.common import FORMAT_VERSION
 from airpass.documents.reading import (
     certificate_from,
+    described_damage,
     fresh_draws_from,
     layout_certificate_from,
     life_from,
@@ -39,6 +40,7 @@ __all__ = [
     "book_document",
     "certificate_document",
     "certificate_from",
+    "described_damage",
     "design_document",
     "draws_document",
     "encode",

@@ -3,7 +3,8 @@
 import json
 import math
 from base64 import b64decode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from airpass.core import checks
 from airpass.core.checksums import Damaged, check_document
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import Method, RecordedMethod, Registry, options_dict, parts, with_options
+from airpass.core.text import shown
 from airpass.core.types import Complex, Real, Single
 from airpass.core.version import __version__
 from airpass.designs.alternating import Alternation
@@ -71,15 +73,22 @@ def read(path: str | Path) -> tuple[dict[str, Any], Stored]:
         "track": _track,
         "training": _training,
     }
-    if kind not in readers:
+    if not isinstance(kind, str) or kind not in readers:
         raise InvalidInput(f"{path}: not a result of airpass design, select, schedule, track or train")
-    try:
+    with described_damage(path):
         return document, readers[kind](document)
+
+
+@contextmanager
+def described_damage(path: str | Path) -> Iterator[None]:
+    """Turn errors of reading a document into one line that names the file."""
+    try:
+        yield
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from None
     except KeyError as error:
         raise InvalidInput(f"{path}: {error.args[0]} is missing; the file is damaged") from None
-    except (TypeError, ValueError, AttributeError, IndexError) as error:
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError) as error:
         raise InvalidInput(f"{path}: damaged ({error})") from None
 
 
@@ -89,13 +98,15 @@ def _decoded(path: str | Path) -> dict[str, Any]:
         document = json.loads(Path(path).read_bytes())
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read ({error.strerror})") from None
+    except TypeError:
+        raise InvalidInput(f"path = {shown(path)}: must be the name of a file") from None
     except (ValueError, RecursionError):
         raise InvalidInput(f"{path}: not JSON; give a file that airpass wrote with --json or save") from None
     if not isinstance(document, dict):
         raise InvalidInput(f"{path}: not a result of airpass design, select or train")
     version = document.get("format_version", 1)
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise InvalidInput(f"{path}: format_version = {version!r}: must be a whole number >= 1")
+        raise InvalidInput(f"{path}: format_version = {shown(version)}: must be a whole number >= 1")
     if version > FORMAT_VERSION:
         raise InvalidInput(
             f"{path}: has format version {version}, written by airpass {document.get('version', '?')}; "

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from airpass.core.display import display_name
+from airpass.core.text import LONGEST_NAME, one_line
+
 Limits = tuple[float, float]
 
 WIDTHS_IN = {"ieee-1": 3.5, "ieee-2": 7.16}  # one and two columns of IEEE journals
@@ -137,5 +140,10 @@ class Chart:
 
 
 def plain(text: str) -> str:
-    """Text that is not a formula, as matplotlib needs it."""
-    return text.replace("$", r"\$")
+    """Text of a user, such as a label, as matplotlib needs it: a printable line, and not a formula."""
+    return one_line(text, LONGEST_NAME).replace("$", r"\$")
+
+
+def plain_name(label: str) -> str:
+    """Name of a scheme or method in a picture."""
+    return plain(display_name(label))

@@ -11,9 +11,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from airpass.core.display import BLUE, GREEN, VERMILLION, display_name, looks
+from airpass.core.display import BLUE, GREEN, VERMILLION, looks
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
+from airpass.figures.chart import plain_name
 from airpass.figures.style import RC, new_figure, plot, typeset
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def draw_life(life: "Life") -> Figure:
         upper = axes.secondary_xaxis("top", functions=(lambda x: x / wavelength, lambda x: x * wavelength))
         upper.set_xlabel("wavelengths")
         axes.grid(True)
-        axes.set_title(typeset(f"{display_name(life.method)}, {life.draws} draws"), pad=10)
+        axes.set_title(typeset(f"{plain_name(life.method)}, {life.draws} draws"), pad=10)
         figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
     return figure
 
@@ -119,7 +120,7 @@ def draw_track(track: "Track") -> Figure:
 
 
 def _title(track: "Track") -> str:
-    parts = [display_name(track.method.name)]
+    parts = [plain_name(track.method.name)]
     if track.layouts_m is not None:
         word = "followed" if track.update == "follow" else "redesigned"
         parts.append(f"layout {word} every {1e3 * track.layout_every_s:g} ms")
@@ -247,7 +248,7 @@ class _Scene:
         row = track.rows[step]
         self.cursor.set_xdata([row.time_s, row.time_s])
         self.title.set_text(
-            typeset(f"{display_name(track.method.name)}, {row.time_s:.2f} s: {row.selected_count} selected")
+            typeset(f"{plain_name(track.method.name)}, {row.time_s:.2f} s: {row.selected_count} selected")
         )
         self.canvas.draw()
         return np.array(self.canvas.buffer_rgba())

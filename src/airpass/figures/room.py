@@ -12,9 +12,10 @@ from matplotlib.transforms import ScaledTranslation
 
 from airpass.aircomp import Link
 from airpass.channel.blockage import Cylinders
-from airpass.core.display import BLUE, ORANGE, VERMILLION, display_name
+from airpass.core.display import BLUE, ORANGE, VERMILLION
 from airpass.core.types import Real
 from airpass.designs.api import Design
+from airpass.figures.chart import plain_name
 from airpass.figures.style import RC, new_figure, typeset
 from airpass.scenario import Receiver, Scenario
 from airpass.scenario.segments import segments_at
@@ -101,7 +102,7 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     error = f", MSE {design.mse:.3g} (limit {limit:g}), SDR {design.sdr_db:.1f} dB" if count else ""
     radio = design.scenario.radio.short_summary
     axes.set_title(
-        typeset(f"{display_name(design.method.name)}: {count} of {devices.count} devices at {radio}{error}"),
+        typeset(f"{plain_name(design.method.name)}: {count} of {devices.count} devices at {radio}{error}"),
         pad=22,
     )
     axes.legend(

@@ -18,7 +18,7 @@ from airpass.core.display import Look, looks
 from airpass.core.errors import InvalidInput
 from airpass.core.types import Real
 from airpass.figures.chart import INSIDE, WIDTHS_IN, Chart, Limits, Line, Panel
-from airpass.figures.style import FAMILIES, RC, Drawing, new_figure, plot, render, typeset
+from airpass.figures.style import FAMILIES, RC, Drawing, any_glyphs, new_figure, plot, render, typeset
 
 FEW_DECADES = 40.0  # ratio of the ends of a logarithmic axis below which 2 and 5 have ticks, too
 PANEL_IN = 2.4  # height of a panel
@@ -55,7 +55,7 @@ def draw_chart(chart: Chart) -> Drawing:
     width = chart.format.width_in or WIDTHS_IN["ieee-1"] * chart.columns
     settings = _settings(chart)
     note = chart.trials if chart.format.mode == "screen" else ""
-    with mpl.rc_context(settings):
+    with mpl.rc_context(settings), any_glyphs():
         heights = [_height(chart, block, width) for block in blocks]
         needed = sum(heights) + (NOTE_IN if note else 0.0)
         figure = new_figure(width, chart.format.height_in or needed, settings)

@@ -1,6 +1,9 @@
 """Settings of matplotlib shared by all figures, and saving."""
 
 import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -13,6 +16,7 @@ from matplotlib.lines import Line2D
 from airpass.core.display import Look
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
+from airpass.core.text import shown
 
 RC: Any = {
     "font.size": 9,
@@ -47,6 +51,14 @@ class Drawing(Figure):
     settings: Any = RC
 
 
+@contextmanager
+def any_glyphs() -> Iterator[None]:
+    """No warnings for characters that the font does not have, such as Chinese ones; boxes are drawn."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
 def new_figure(width_in: float, height_in: float, settings: Any = RC) -> Drawing:
     """An empty figure with constrained layout that needs no display."""
     figure = Drawing(figsize=(width_in, height_in), layout="constrained")
@@ -60,9 +72,9 @@ def check_formula(field: str, text: str) -> None:
 
     try:
         MathTextParser("path").parse(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InvalidInput(
-            f"{field} = {text!r}: what is between dollar signs is not a formula that matplotlib can draw"
+            f"{field} = {shown(text)}: what is between dollar signs is not a formula that matplotlib can draw"
         ) from None
 
 
@@ -109,14 +121,15 @@ def checked_format(path: Path) -> str:
     """The picture format of a file name."""
     suffix = path.suffix.lstrip(".").lower()
     if suffix not in FORMATS:
-        raise InvalidInput(f"figure = {str(path)!r}: must end in .{', .'.join(FORMATS)}")
+        raise InvalidInput(f"figure = {shown(str(path))}: must end in .{', .'.join(FORMATS)}")
     return suffix
 
 
 def render(figure: Figure, format_name: str) -> bytes:
     """The picture as bytes. The same figure gives the same PDF, as no date is stored in it."""
     buffer = BytesIO()
-    with mpl.rc_context(figure.settings if isinstance(figure, Drawing) else RC):
+    settings = figure.settings if isinstance(figure, Drawing) else RC
+    with mpl.rc_context(settings), any_glyphs():
         undated = {"CreationDate": None} if format_name == "pdf" else None
         figure.savefig(buffer, format=format_name, metadata=undated)
     return buffer.getvalue()

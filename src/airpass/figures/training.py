@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from airpass.core.display import looks
+from airpass.figures.chart import plain
 from airpass.figures.style import RC, new_figure, plot, typeset
 
 if TYPE_CHECKING:
@@ -41,9 +42,9 @@ def draw_training(runs: Sequence["TrainingRun"]) -> Figure:
             rounds = [record.round for record in history]
             counts = sorted({record.selected_count for record in history[1:] or history})
             devices = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
-            label = f"{look.name}, {devices} device{'' if counts == [1] else 's'}"
+            label = f"{plain(look.name)}, {devices} device{'' if counts == [1] else 's'}"
             if by_scheme[scheme].diverged:
-                label += f", {by_scheme[scheme].status}"
+                label += f", {plain(by_scheme[scheme].status)}"
             tests = [100 * record.test_accuracy if classified else record.test_loss for record in history]
             plot(left, look, rounds, tests, label, place, len(runs))
             losses = [record.train_loss for record in history]
@@ -64,7 +65,7 @@ def draw_training(runs: Sequence["TrainingRun"]) -> Figure:
             _mark_divergence(right, runs, "train_loss")
         first = runs[0]
         snr = "" if first.scenario is None else f", {first.scenario.radio.short_summary}"
-        left.set_title(typeset(f"{first.dataset}, K = {first.devices}{snr}"))
+        left.set_title(typeset(f"{plain(first.dataset)}, K = {first.devices}{snr}"))
         figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize=8)
     return figure
 

@@ -5,8 +5,9 @@ import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from airpass.core.display import BLUE, GREY, VERMILLION, display_name
+from airpass.core.display import BLUE, GREY, VERMILLION
 from airpass.designs.book import Book
+from airpass.figures.chart import plain_name
 from airpass.figures.style import RC, new_figure, typeset
 
 WIDTH_IN = 9.0
@@ -40,7 +41,7 @@ def draw_book(book: Book) -> Figure:
         number = f"{book.turns} turn{'' if book.turns == 1 else 's'}"
         chart.set_title(
             typeset(
-                f"{display_name(book.method.name)}, K = {devices}, {book.scenario.radio.short_summary}, "
+                f"{plain_name(book.method.name)}, K = {devices}, {book.scenario.radio.short_summary}, "
                 f"{number}: {int(served.sum())} served{grey}"
             )
         )

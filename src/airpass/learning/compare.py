@@ -113,6 +113,7 @@ def compare(
         A list with a run per scheme. If one is interrupted, it is the last. After one that
         diverges, the others follow.
     """
+    checks.instance("scenario", scenario, Scenario, "Scenario.paper()")
     options = options or TrainOptions()
     for name, given in (("turns", turns), ("moving", moving), ("policy", policy)):
         if all_devices and given is not None:

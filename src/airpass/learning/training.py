@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from airpass.aircomp import Link
-from airpass.core import checks
+from airpass.core import checks, text
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import Report, discard
 from airpass.core.threads import processors
@@ -70,6 +70,7 @@ def prepare(
     tuple of Scenario and FederatedData
         The scenario with |D_k| samples per device, and the data for `train`.
     """
+    checks.instance("scenario", scenario, Scenario, "Scenario.paper()")
     devices = scenario.devices.count
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
     data = federated(dataset, devices, options or TrainOptions(), seed, data_dir, split, report)
@@ -167,6 +168,10 @@ def train(
         `WorkersLost`. If a loss, an update or the model
         is not finite in a round, training ends with the model of the round before, and `diverged` is true.
     """
+    if link is not None and not isinstance(link, Link | Book | Sequence):
+        raise InvalidInput(
+            f"link = {text.shown(link)}: must be a Link, such as a design, a Book, a list of links, or None"
+        )
     options = options or TrainOptions()
     if rounds is not None:
         options = replace(options, rounds=rounds)

@@ -8,12 +8,13 @@ import numpy as np
 
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
+from airpass.core.numbers import is_list
+from airpass.core.text import shown
 from airpass.core.types import Index, Real
 from airpass.scenario.receiver import ROUNDING, Receiver
 
 KEY = "channel.candidates_m"
 SHORTEST_STEP_M = 1e-4
-LISTS = (tuple, list, np.ndarray)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +122,12 @@ def checked_candidates(given: Any) -> Any:
         return None
     if isinstance(given, int | float | np.number) and given is not True and given is not False:
         return checks.at_least(KEY, given, SHORTEST_STEP_M)
-    if not isinstance(given, LISTS) or not len(given):
+    if not is_list(given) or not len(given):
         raise InvalidInput(
-            f"{KEY} = {given!r}: must be a step in metres, a list of numbers, or a list of lists, one per "
-            "waveguide"
+            f"{KEY} = {shown(given)}: must be a step in metres, a list of numbers, or a list of lists, one "
+            "per waveguide"
         )
-    nested = [isinstance(item, LISTS) for item in given]
+    nested = [is_list(item) for item in given]
     if not any(nested):
         return tuple(sorted({checks.number(f"{KEY}[{i}]", item) for i, item in enumerate(given)}))
     if not all(nested):

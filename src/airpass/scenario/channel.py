@@ -18,6 +18,7 @@ from airpass.channel.segments import SEGMENT_MODES, SELECTED, SUMMED
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import options_dict, with_options
+from airpass.core.text import shown
 from airpass.scenario.candidates import checked_candidates
 from airpass.scenario.responses import Responses, resolved
 from airpass.wideband import RULES, WORST
@@ -93,7 +94,7 @@ class Channel:
 
     def _check_alone(self) -> None:
         """Refuse what responses already include."""
-        given = [f"channel.{key}" for key in PARTS if getattr(self, key) != _default(key)]
+        given = [f"channel.{key}" for key in PARTS if not self._is_off(key)]
         for label in (*given, *(model.label for model in self.models)):
             raise InvalidInput(
                 f"{label} cannot be combined with {RESPONSES}, which replace the paper's channel altogether"
@@ -104,9 +105,11 @@ class Channel:
         for key, options in PARTS.items():
             for name in options:
                 value = getattr(self, name)
-                if value != _default(name) and getattr(self, key) == _default(key):
+                if not _is_default(name, value) and self._is_off(key):
                     other = TURNS_ON.get(key, key)
-                    raise InvalidInput(f"channel.{name} = {value!r}: has no effect without channel.{other}")
+                    raise InvalidInput(
+                        f"channel.{name} = {shown(value)}: has no effect without channel.{other}"
+                    )
         if self.subcarriers > 1 and self.segments > 1 and self.segment_mode == SELECTED:
             raise InvalidInput(
                 f"channel.segment_mode = {SELECTED!r} cannot be combined with channel.subcarriers: use "
@@ -127,6 +130,11 @@ class Channel:
         if self.rician_k_db is not None:
             rician = self._rician(self.rician_k_db)
             checks.keep(self, rician_k_db=rician.k_db, rician_waves=rician.waves)
+
+    def _is_off(self, key: str) -> bool:
+        """Whether a part of the channel is not used."""
+        value = getattr(self, key)
+        return value is None or (isinstance(value, int | str) and value == _default(key))
 
     def _blockage(self, per_m: float) -> Blockage:
         return Blockage(per_m, self.blockage_stretch_m, self.blockage_residual, self.seed)
@@ -203,6 +211,10 @@ class Channel:
 _KEYS = {item.name for item in fields(Channel)}
 
 
+def _is_default(name: str, value: Any) -> bool:
+    return value is None or (isinstance(value, int | float | str) and value == _default(name))
+
+
 def _default(name: str) -> Any:
     return Channel.__dataclass_fields__[name].default
 
@@ -243,7 +255,7 @@ def channel_from(table: Any, trusted: bool) -> Channel:
         The channel.
     """
     if not isinstance(table, Mapping):
-        raise InvalidInput(f"channel = {table!r}: must be a table of keys")
+        raise InvalidInput(f"channel = {shown(table)}: must be a table of keys")
     own = {key: value for key, value in table.items() if key in _KEYS}
     if "responses" in own:
         own["responses"] = resolved(own["responses"], wait=not trusted)
@@ -264,7 +276,7 @@ def channel_from(table: Any, trusted: bool) -> Channel:
     checks.known_keys("channel", rest, [item.name for item in fields(Channel)] + ["model"])
     listed = own.pop("models", [])
     if not isinstance(listed, list | tuple):
-        raise InvalidInput(f"channel.models = {listed!r}: must be a list of tables")
+        raise InvalidInput(f"channel.models = {shown(listed)}: must be a list of tables")
     models = (_model_from(f"channel.models[{i}]", one, trusted) for i, one in enumerate(listed))
     return Channel(**own | {"models": tuple(models)})
 
@@ -272,12 +284,12 @@ def channel_from(table: Any, trusted: bool) -> Channel:
 def _model_from(label: str, table: Any, trusted: bool, more: Sequence[str] = ()) -> ChannelFactor:
     """The model of a table with the key `model` and options; `more` are other keys that are allowed there."""
     if not isinstance(table, Mapping):
-        raise InvalidInput(f"{label} = {table!r}: must be a table of keys")
+        raise InvalidInput(f"{label} = {shown(table)}: must be a table of keys")
     options = {key: value for key, value in table.items() if key != "model"}
     name = table.get("model")
     if not isinstance(name, str):
         raise InvalidInput(
-            f"{label}.model = {name!r}: must be one of {', '.join(MODELS.methods())}, file.py:Name"
+            f"{label}.model = {shown(name)}: must be one of {', '.join(MODELS.methods())}, file.py:Name"
         )
     if not trusted and name not in MODELS.methods():
         return RecordedFactor(name, {}, options)

@@ -1,12 +1,15 @@
 """Devices: positions, gains and sample counts, drawn at random or given."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
+from airpass.core.numbers import is_list, reals
 from airpass.core.randomness import Purpose, stream
+from airpass.core.text import shown
 from airpass.core.types import Real
 
 LISTS = ("x_m", "y_m", "gain", "samples")  # what devices that are not drawn must have
@@ -35,21 +38,22 @@ class DeviceDraw:
         for name in ("x_range_m", "y_range_m", "gain_range"):
             given = getattr(self, name)
             label = f"devices.{name}"
-            if not isinstance(given, tuple | list | np.ndarray) or len(given) != 2:
-                raise InvalidInput(f"{label} = {given!r}: must be two numbers, low and high")
+            if not is_list(given) or len(given) != 2:
+                raise InvalidInput(f"{label} = {shown(given)}: must be two numbers, low and high")
             low, high = (checks.number(label, value) for value in given)
             if low > high:
                 raise InvalidInput(f"{label} = [{low:g}, {high:g}]: low must not exceed high")
             checks.keep(self, **{name: (low, high)})
         checks.positive("devices.gain_range", self.gain_range[0])
-        if isinstance(self.z_m, tuple | list | np.ndarray):
-            if len(self.z_m) != self.count:
+        heights: Any = self.z_m
+        if is_list(heights):
+            if len(heights) != self.count:
                 raise InvalidInput(
-                    f"devices.z_m has {len(self.z_m)} entries: must be one number, or a list with one "
+                    f"devices.z_m has {len(heights)} entries: must be one number, or a list with one "
                     f"number per device ({self.count})"
                 )
-            heights = tuple(checks.number(f"devices.z_m[{k}]", value) for k, value in enumerate(self.z_m))
-            checks.keep(self, z_m=heights)
+            each = (checks.number(f"devices.z_m[{k}]", value) for k, value in enumerate(heights))
+            checks.keep(self, z_m=tuple(each))
         else:
             checks.keep(self, z_m=checks.number("devices.z_m", self.z_m))
 
@@ -93,13 +97,10 @@ class Devices:
         for name in (*COLUMNS, PRIORITY):
             label = f"devices.{name}"
             given = getattr(self, name)
-            if np.ndim(given) == 0 and name != "x_m":
+            if not is_list(given) and name != "x_m":
                 number = given.item() if isinstance(given, np.ndarray) else given
                 given = np.full(np.size(self.x_m), checks.number(label, number))
-            try:
-                values = np.array(given, dtype=np.float64)
-            except (TypeError, ValueError):
-                raise InvalidInput(f"{label} = {given!r}: must be a list of numbers") from None
+            values = reals(label, given)
             if values.ndim != 1 or values.size == 0:
                 raise InvalidInput(f"{label}: must be a list with one number per device, at least one")
             if values.size != np.size(self.x_m):

@@ -16,7 +16,7 @@ def scenario_tables(path: str | Path) -> dict[str, Any]:
 def read_tables(path: str | Path) -> dict[str, Any]:
     """The tables of a TOML file."""
     try:
-        with open(path, "rb") as file:
+        with Path(path).open("rb") as file:  # not `open`, which takes a number for an open file
             return tomllib.load(file)
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read ({error.strerror})") from None

@@ -275,7 +275,7 @@ def read_paths(path: str | Path) -> Paths:
         The paths. `InvalidInput` is raised in one line for a file that is wrong.
     """
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
+        with Path(path).open(newline="", encoding="utf-8-sig") as file:
             lines = list(csv.reader(file))
     except OSError as error:
         raise InvalidInput(f"{path}: cannot be read ({error.strerror})") from None

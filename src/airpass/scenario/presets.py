@@ -5,6 +5,7 @@ from typing import Any
 
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
+from airpass.core.text import shown
 from airpass.scenario.devices import LISTS
 from airpass.scenario.radio import without_replaced_noise
 
@@ -78,7 +79,7 @@ def with_preset(data: Mapping[str, Any]) -> dict[str, Any]:
     build = PRESETS[checks.one_of("preset", data["preset"], PRESETS)]
     for name, table in given.items():
         if not isinstance(table, Mapping):
-            raise InvalidInput(f"{name} = {table!r}: must be a table of keys")
+            raise InvalidInput(f"{name} = {shown(table)}: must be a table of keys")
     receiver, radio, devices = (given.get(name, {}) for name in ("receiver", "radio", "devices"))
     count = receiver.get("waveguides")
     tables = build(None if count is None else checks.whole("receiver.waveguides", count, 1))

@@ -148,6 +148,7 @@ class Radio:
             power=checks.positive("radio.power", self.power),
         )
         if self.link_budget is not None:
+            checks.instance("link_budget", self.link_budget, LinkBudget, "LinkBudget(...)")
             for name, value in self.link_budget._normalised().items():
                 if getattr(self, name) != value:
                     raise InvalidInput(

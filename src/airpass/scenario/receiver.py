@@ -8,6 +8,8 @@ import numpy as np
 
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
+from airpass.core.numbers import is_list
+from airpass.core.text import shown
 from airpass.core.types import Real
 
 ROUNDING = 1e-9  # relative tolerance when lengths are compared
@@ -44,9 +46,9 @@ class Receiver:
             self, feed=self._each("feed", lambda label, value: checks.one_of(label, value, FEEDS), "word")
         )
         if self.waveguide_y_m is not None:
-            if not isinstance(self.waveguide_y_m, tuple | list | np.ndarray):
+            if not is_list(self.waveguide_y_m):
                 raise InvalidInput(
-                    f"receiver.waveguide_y_m = {self.waveguide_y_m!r}: must be a list with one number "
+                    f"receiver.waveguide_y_m = {shown(self.waveguide_y_m)}: must be a list with one number "
                     f"per waveguide ({self.waveguides})"
                 )
             checks.keep(self, waveguide_y_m=self._each("waveguide_y_m", checks.number))
@@ -61,7 +63,7 @@ class Receiver:
     def _each(self, name: str, check: Callable[[str, Any], T], noun: str = "number") -> T | tuple[T, ...]:
         """A checked value for all waveguides, or one for each."""
         label, given = f"receiver.{name}", getattr(self, name)
-        if not isinstance(given, tuple | list | np.ndarray):
+        if not is_list(given):
             return check(label, given)
         if len(given) != self.waveguides:
             raise InvalidInput(

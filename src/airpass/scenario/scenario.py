@@ -24,6 +24,8 @@ from airpass.channel.segments import Segments
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
+from airpass.core.numbers import reals
+from airpass.core.text import shown
 from airpass.core.types import Complex, Real
 from airpass.scenario.candidates import Candidates, candidates_on
 from airpass.scenario.channel import Channel, channel_from
@@ -60,6 +62,9 @@ class Scenario:
     channel: Channel = field(default_factory=Channel)
 
     def __post_init__(self) -> None:
+        for item, kind in _PARTS.items():
+            if item != "devices" or cast(Devices | None, self.devices) is not None:
+                checks.instance(item, getattr(self, item), kind, f"{kind.__name__}(...)")
         self._check_channel()
         if self.channel.responses is not None:
             return
@@ -80,7 +85,7 @@ class Scenario:
     def _check_channel(self) -> None:
         """Set the open seeds of the channel, and check it against the receiver."""
         if not isinstance(self.channel, Channel):
-            raise InvalidInput(f"channel = {self.channel!r}: must be an airpass.Channel")
+            raise InvalidInput(f"channel = {shown(self.channel)}: must be an airpass.Channel")
         responses = self.channel.response_source
         if cast(Devices | None, self.devices) is None:
             own = DeviceDraw().draw() if responses is None else devices_of(responses.sampled, {})
@@ -388,6 +393,11 @@ class Scenario:
             scenario's channel apply; loss, split of power and given places concern waveguides only.
         """
         self.require_one_carrier("a single channel")
+        positions = reals("positions", positions, "must be [x, y, z] of every antenna")
+        if positions.ndim != 2 or positions.shape[1] != 3 or not np.isfinite(positions).all():
+            raise InvalidInput(
+                f"positions has shape {positions.shape}: must be finite, [x, y, z] of every antenna"
+            )
         if self.channel.responses is not None:
             raise InvalidInput(
                 f"{self.channel.label}: holds for antennas on waveguides; leave it out for arrays without "
@@ -480,10 +490,7 @@ class Scenario:
         Real
             The layout. `InvalidInput` is raised if it is not feasible.
         """
-        try:
-            values = np.asarray(layout, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise InvalidInput("layout: must be M lists of N positions") from None
+        values = reals("layout", layout, "must be M lists of N positions")
         shape = (self.receiver.waveguides, self.receiver.antennas)
         if values.shape != shape:
             raise InvalidInput(f"layout has shape {values.shape}: must be {shape}, a row per waveguide")
@@ -551,7 +558,7 @@ class Scenario:
         data = with_preset(data)
         for name, table in data.items():
             if not isinstance(table, Mapping):
-                raise InvalidInput(f"{name} = {table!r}: must be a table of keys")
+                raise InvalidInput(f"{name} = {shown(table)}: must be a table of keys")
         channel = channel_from(data.get("channel", {}), trusted)
         radio, devices = data.get("radio", {}), data.get("devices", {})
         sampled = None
@@ -636,6 +643,14 @@ class Scenario:
             A new scenario.
         """
         return replace(self, radio=self.radio.changed(**changes))
+
+
+_PARTS: dict[str, type] = {
+    "receiver": Receiver,
+    "radio": Radio,
+    "devices": Devices,
+    "weighting": Weighting,
+}
 
 
 def _plain(value: Any) -> Any:

@@ -24,7 +24,9 @@ from typing import Any
 import numpy as np
 
 from airpass import aircomp
+from airpass.core import checks
 from airpass.core.errors import InvalidInput
+from airpass.core.text import shown
 from airpass.core.types import Complex, Real
 from airpass.optim.conic import LiftedProgram
 from airpass.selection.api import checked_channels, checked_priorities, checked_weights, select
@@ -137,7 +139,7 @@ def certify(channels: Any, weights: Any = None, *, budget: float, priorities: An
     matrix = checked_channels(channels)
     phi = checked_weights(weights, matrix.shape[1])
     values = None if priorities is None else checked_priorities(priorities, matrix.shape[1])
-    return upper_bound(aircomp.effective_channels(matrix, phi, budget), values)
+    return upper_bound(aircomp.effective_channels(matrix, phi, checks.positive("budget", budget)), values)
 
 
 def parse_set(text: str, count: int) -> list[int]:
@@ -145,10 +147,12 @@ def parse_set(text: str, count: int) -> list[int]:
     try:
         devices = [int(part) for part in text.split(",")]
     except ValueError:
-        raise InvalidInput(f"set = {text!r}: must be device numbers with commas, such as 0,3,7") from None
+        raise InvalidInput(
+            f"set = {shown(text)}: must be device numbers with commas, such as 0,3,7"
+        ) from None
     bad = [k for k in devices if not 0 <= k < count]
     if bad or len(set(devices)) != len(devices):
-        raise InvalidInput(f"set = {text!r}: must be different numbers from 0 to {count - 1}")
+        raise InvalidInput(f"set = {shown(text)}: must be different numbers from 0 to {count - 1}")
     return devices
 
 

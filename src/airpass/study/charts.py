@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from math import isfinite, isnan
 from typing import NamedTuple
 
-from airpass.core.display import display_name
 from airpass.core.errors import InvalidInput
 from airpass.core.fields import named, with_unit
-from airpass.figures.chart import Chart, Format, Line, Panel, plain
+from airpass.figures.chart import Chart, Format, Line, Panel, plain, plain_name
 from airpass.study.figure_table import FigureTable
 from airpass.study.summary import Mean, means_by_point, means_by_round
 from airpass.study.trial import Row
@@ -108,7 +107,7 @@ def rounds_chart(
     found: dict[str, list[Line]] = {panel: [] for panel in panels}
     for (scheme, point), rounds in means.items():
         panel, key, label = (
-            (point, scheme, plain(display_name(scheme))) if labels is None else (scheme, point, labels[point])
+            (point, scheme, plain_name(scheme)) if labels is None else (scheme, point, labels[point])
         )
         if has_values(metric, rounds.values()):
             found[panel].append(line(key, label, list(rounds), list(rounds.values()), look.scale))
@@ -142,7 +141,7 @@ def axis_panel(rows: Sequence[Row], metric: str, xlabel: str, title: str) -> Pan
         known = sorted(found, key=lambda point: place[point])
         x, means = [place[point] for point in known], [found[point] for point in known]
         if has_values(metric, means):
-            lines.append(line(scheme, plain(display_name(scheme)), x, means, look.scale))
+            lines.append(line(scheme, plain_name(scheme), x, means, look.scale))
     at = sorted(set(place.values()))
     ticks: tuple[list[float], list[str]] | None = None
     if not numeric:

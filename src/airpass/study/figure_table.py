@@ -28,6 +28,7 @@ from typing import Any
 
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
+from airpass.core.text import printable
 from airpass.figures.chart import FONTS, LEGENDS, LOGS, MODES, WIDTHS_IN, Format, Limits
 
 OVERS = ("axis", "rounds")
@@ -139,7 +140,7 @@ def _text(name: str, given: Any) -> str:
         from airpass.figures.style import check_formula
 
         check_formula(name, given)
-    return given
+    return printable(given, keep="\n")
 
 
 def _words(name: str, given: Any) -> tuple[str, ...]:

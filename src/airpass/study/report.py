@@ -12,11 +12,15 @@ import jinja2
 
 from airpass import __version__
 from airpass.core.display import display_name
+from airpass.core.text import printable
 from airpass.study.tables import Table
 from airpass.study.verdicts import Part, Verdict, multiplicity
 
 _TEMPLATES = jinja2.Environment(
-    loader=jinja2.PackageLoader("airpass.study"), autoescape=True, undefined=jinja2.StrictUndefined
+    loader=jinja2.PackageLoader("airpass.study"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    finalize=lambda value: printable(value, keep="\n\t") if type(value) is str else value,
 )
 _TEMPLATES.filters |= {
     "png": lambda picture: "data:image/png;base64," + base64.b64encode(picture).decode(),
@@ -77,7 +81,7 @@ class Section:
                     way = Path(os.path.relpath(path, page.parent)).as_posix()
                 except ValueError:  # on another drive
                     continue
-                links[path.name] = quote(way)
+                links[path.name] = quote(os.fsencode(way))
         return replace(self, links=links)
 
 
