@@ -312,8 +312,9 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 class TestCheckpoints:
     def read(self, path: Path, content: bytes) -> tuple[Any, Any]:
         path.write_bytes(content)
+        data, options = self.prepared()
         run = rounds.Rounds(
-            (), None, np.full(DEVICES, 1 / DEVICES), *self.prepared(), seed=1, checkpoint=path, name=None
+            (), None, np.full(DEVICES, 1 / DEVICES), data, options, seed=1, checkpoint=path, name=None
         )
         return run.config, run.run
 
@@ -385,12 +386,13 @@ class TestCheckpoints:
         path = tmp_path / "c.npz"
         config, start = self.read(path, stored)
         with np.load(path) as archive:
-            arrays = dict(archive)
+            arrays: dict[str, Any] = dict(archive)
         del arrays[name]
         np.savez(path, **arrays)
         with pytest.raises(InvalidInput, match="damaged"):
             checkpoint.restore(path, config, start)
-        np.savez(path, **arrays, **{name: np.array(["x"])})
+        arrays[name] = np.array(["x"])
+        np.savez(path, **arrays)
         with pytest.raises(InvalidInput, match="damaged"):
             checkpoint.restore(path, config, start)
 

@@ -10,7 +10,7 @@ class InvalidInput(ValueError):
     """Invalid input. The message names the field, its value and what is allowed, in one line."""
 
 
-def users_line(error: Exception) -> str | None:
+def users_line(error: BaseException) -> str | None:
     """File, line and function of the user's own code that an error comes from, if it does."""
     installed = [Path(__file__).parents[1], Path(sys.prefix), Path(os.__file__).parent]
     for frame in reversed(traceback.extract_tb(error.__traceback__)):

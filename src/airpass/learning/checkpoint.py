@@ -84,7 +84,7 @@ def save(path: Path, config: Mapping[str, Any], run: RunState) -> None:
         "history": [asdict(record) for record in run.history],
         "since": run.since,
     }
-    arrays = {
+    arrays: dict[str, Any] = {
         "state": run.state,
         "moments": run.server.moments,
         "note": np.frombuffer(json.dumps(note).encode(), np.uint8),
