@@ -367,7 +367,7 @@ class TestCheckpoints:
             ({"since": "text"}, "damaged"),
             ({"config": None}, "damaged"),
             ({"config": []}, "damaged"),
-            ({"config": {}}, "another batch"),
+            ({"config": {}}, "another local_steps"),
         ],
     )
     def test_wrong_content(self, stored: bytes, tmp_path: Path, change: Any, words: str) -> None:
@@ -436,7 +436,7 @@ class TestChangedInput:
         file.write_text(text.format(layer="ReLU"))
         go(path, options=options)
         file.write_text(text.format(layer="Tanh"))  # the same weights
-        with pytest.raises(InvalidInput, match="another code_sha256, model_sha256"):
+        with pytest.raises(InvalidInput, match="another model_sha256, code_sha256"):
             go(path, resume=True, options=options)
 
 
@@ -646,7 +646,6 @@ sys.path.insert(0, {tests!r})
 from dataclasses import replace
 from pathlib import Path
 from test_training_faults import OPTIONS, go
-from loky.process_executor import _MAX_MEMORY_LEAK_SIZE  # noqa
 def strike():
     time.sleep({delay})
     target = os.getpid()
