@@ -52,7 +52,7 @@ class TestMatlab:
         path = tmp_path / "all.mat"
         names = {
             "G": VALUES,
-            "file": np.float32([[1, 2]]),
+            "file": np.array([[1, 2]], np.float32),
             "text": "hall",
             "struct": {"a": 1},
             "cell": np.array([1, "a"], object),
@@ -104,7 +104,7 @@ def test_damaged_arrays_of_numpy(tmp_path: Path, suffix: str) -> None:
             read_array(path)
 
 
-PARTS = {
+PARTS: dict[str, Any] = {
     "x_train": np.arange(24, dtype=np.uint8).reshape(6, 2, 2),
     "y_train": np.arange(6, dtype=np.uint8),
     "x_test": np.arange(8, dtype=np.uint8).reshape(2, 2, 2),

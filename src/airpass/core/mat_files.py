@@ -46,7 +46,8 @@ def read_mat(path: Path, names: Sequence[str] | None) -> tuple[list[str], dict[s
             "save(..., '-v7')"
         )
     seconds = SECONDS + path.stat().st_size // BYTES_PER_SECOND
-    order = {"names": None if names is None else list(names), "memory_bytes": _memory(), "seconds": seconds}
+    memory = _memory()
+    order = {"names": None if names is None else list(names), "memory_bytes": memory, "seconds": seconds}
     with tempfile.TemporaryFile() as output:
         try:
             ended = subprocess.run(  # noqa: S603
@@ -65,8 +66,9 @@ def read_mat(path: Path, names: Sequence[str] | None) -> tuple[list[str], dict[s
         if code == TOO_LONG:
             raise InvalidInput(f"{path}: could not be read within {seconds} s; it may be damaged")
         if code == mat_child.NO_MEMORY:
-            gigabytes = order["memory_bytes"] / 2**30
-            raise InvalidInput(f"{path}: needs more than {gigabytes:.1f} GB to be read; it may be damaged")
+            raise InvalidInput(
+                f"{path}: needs more than {memory / 2**30:.1f} GB to be read; it may be damaged"
+            )
         if code == mat_child.NO_SPACE:
             raise InvalidInput(f"{path}: no space for its arrays in {tempfile.gettempdir()}; set TMPDIR")
         output.seek(0)

@@ -84,7 +84,7 @@ def save(path: Path, config: Mapping[str, Any], run: RunState) -> None:
         "history": [asdict(record) for record in run.history],
         "since": run.since,
     }
-    arrays = {
+    arrays: dict[str, Any] = {
         "state": run.state,
         "moments": run.server.moments,
         "note": np.frombuffer(json.dumps(note).encode(), np.uint8),
@@ -134,7 +134,7 @@ def restore(path: Path, config: Mapping[str, Any], start: RunState) -> RunState:
         run = _run_of(note, arrays, start)
     except (KeyError, TypeError, ValueError, AttributeError):
         raise _damaged(path) from None
-    different = sorted(key for key in {*now, *before} if before.get(key) != now.get(key))
+    different = [key for key in now | before if before.get(key) != now.get(key)]
     other_shape = (run.state.shape, run.server.moments.shape) != (
         start.state.shape,
         start.server.moments.shape,
