@@ -55,7 +55,7 @@ def _tolerance(rng: Random) -> tuple[Call, dict[str, Any]]:
 
 
 def _parts(rng: Random) -> tuple[Call, dict[str, Any]]:
-    return pick(
+    found: tuple[Call, dict[str, Any]] = pick(
         rng,
         (
             (airpass.Receiver, {"waveguides": 2, "antennas": 2, "length_m": 9.0, "height_m": 3.0}),
@@ -83,6 +83,7 @@ def _parts(rng: Random) -> tuple[Call, dict[str, Any]]:
             (airpass.TrainOptions, {"rounds": 2, "batch": 4}),
         ),
     )
+    return found
 
 
 def _layout(rng: Random) -> tuple[Call, dict[str, Any]]:

@@ -1,6 +1,6 @@
 """A seeded attack on scenarios, command lines, sweeps, Python calls and files.
 
-    python tests/attack/campaign.py --seed 1 --cases 20000 --jobs 2 --out runs/attack
+    PYTHONPATH=tests python -m attack.campaign --seed 1 --cases 20000 --jobs 2 --out runs/attack
 
 Every case is made from the seed and its number, so that `--only NUMBER` repeats one. Cases run in child
 processes: a crash ends a child, is counted, and the rest goes on. A case fails if it raises anything but
@@ -21,10 +21,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-
-HERE = Path(__file__).resolve()
-if __name__ == "__main__":
-    sys.path.insert(0, str(HERE.parent.parent))
 
 import numpy as np
 
@@ -118,7 +114,15 @@ class _Batch:
                 self.process.wait()
             return True
         if self.process is None:
-            command = [sys.executable, str(HERE), "--child", str(reached), str(self.last), str(self.path)]
+            command = [
+                sys.executable,
+                "-m",
+                "attack.campaign",
+                "--child",
+                str(reached),
+                str(self.last),
+                str(self.path),
+            ]
             self.process = subprocess.Popen(
                 [*command, "--seed", str(self.seed)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
@@ -144,7 +148,8 @@ def run_all(seed: int, cases: int, jobs: int, folder: Path) -> list[dict[str, An
     """Run a campaign; batches that are stored in `folder` are not run again."""
     folder.mkdir(parents=True, exist_ok=True)
     waiting = [_Batch(seed, first, min(first + BATCH, cases), folder) for first in range(0, cases, BATCH)]
-    batches, running = tuple(waiting), []
+    batches = tuple(waiting)
+    running: list[_Batch] = []
     while waiting or running:
         running = [batch for batch in running if not batch.step()]
         while waiting and len(running) < jobs:

@@ -58,7 +58,7 @@ def run(arguments: Sequence[str]) -> tuple[int, str, str]:
         except SystemExit as stop:
             code = int(stop.code or 0)
         out.flush()
-    return code, out.buffer.getvalue().decode(errors="replace"), err.getvalue()  # type: ignore[attr-defined]
+    return code, out.buffer.getvalue().decode(errors="replace"), err.getvalue()
 
 
 def check(arguments: Sequence[str]) -> str:

@@ -1,10 +1,10 @@
 """Runs that are killed or starved, and what is left of them.
 
-    python tests/attack/faults.py --seed 1 --runs 200 --jobs 2 --out runs/faults
+    PYTHONPATH=tests python -m attack.faults --seed 1 --runs 200 --jobs 2 --out runs/faults
 
-Every run is a sweep or a training run in a folder of its own, in which something goes wrong once: a signal at a
-random moment, a worker that is killed, a full disk, a damaged file, a damaged kernel cache, a folder that
-cannot be written to. The same command is then run again, without the fault. It fails if a command prints a
+Every run is a sweep or a training run in a folder of its own, in which something goes wrong once: a signal at
+a random moment, a worker that is killed, a full disk, a damaged file, a damaged kernel cache, a file in the
+place of the folder. The same command is then run again, without the fault. It fails if a command prints a
 traceback, if the second run does not succeed, or if its rows differ from those of a run without faults.
 """
 

@@ -12,6 +12,7 @@ import airpass
 from airpass.core.arrays import read_array
 from airpass.learning import checkpoint
 from airpass.study import store
+from airpass.study.trial import Row
 from attack.commands import sweep_file
 from attack.values import Random, pick, plain_value
 from independent import check_design
@@ -37,11 +38,9 @@ def prepare(folder: Path) -> None:
     airpass.select(channels[0], budget=1.0).save(folder / "selection.json")
     airpass.schedule(scenario, 2, options={"effort": "fast", "kicks": 0}).save(folder / "book.json")
     places = np.arange(5.0)
-    response = rng.standard_normal((2, 5, 6)) + 1j
+    response = (rng.standard_normal((2, 5, 6)) + 1j).astype(np.complex128)
     airpass.SampledResponse(response, places, True).save(folder / "responses.npz")
-    rows = [
-        store.Row(**dict.fromkeys(store.SCHEMA.names, "a") | _numbers_of_row(index)) for index in range(40)
-    ]
+    rows = [Row(**dict.fromkeys(store.SCHEMA.names, "a") | _numbers_of_row(index)) for index in range(40)]
     (folder / "rows.parquet").write_bytes(store.encode(rows))
     checkpoint.save(folder / "checkpoint.npz", _saved())
     with (folder / "sweep.toml").open("wb") as file:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from attack import campaign, faults
+from attack.files import prepare
 
 SEED = 20
 
@@ -13,7 +14,7 @@ SEED = 20
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("attack")
-    campaign.prepare(made)
+    prepare(made)
     return made
 
 

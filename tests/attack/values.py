@@ -1,4 +1,4 @@
-"""Values that input should survive: wrong kinds, extremes, and texts that some part of a program may interpret."""
+"""Values that no input may break at: wrong kinds, extremes, texts that a program may interpret."""
 
 import math
 from typing import Any
