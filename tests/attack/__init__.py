@@ -1,0 +1,1 @@
+"""A seeded attack on the package; `campaign` and `faults` run it."""
