@@ -57,6 +57,7 @@ def people(scenario: Scenario) -> dict[str, Any]:
 MODELS: dict[str, Any] = {
     PAPER: {},
     "loss, 0.08 dB per metre": {"loss_db_per_m": 0.08},
+    "the same, 4 segments summed": {"loss_db_per_m": 0.08, "segments": 4},
     "split of power, δ = 0.3": {"power_split": "proportional", "power_split_delta": 0.3},
     "places every 0.5 m": {"candidates_m": 0.5},
     "`pattern`, q = 1": {"model": "pattern", "exponent": 1.0},

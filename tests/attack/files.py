@@ -11,12 +11,14 @@ import numpy as np
 import airpass
 from airpass.core.arrays import read_array
 from airpass.learning import checkpoint
+from airpass.learning.optimisers import Server
 from airpass.study import store
 from airpass.study.trial import Row
 from attack.commands import sweep_file
 from attack.values import Random, pick, plain_value
 from independent import check_design
 
+CONFIG = {"rounds": 3}
 Reader = Callable[[Path], Any]
 
 
@@ -42,7 +44,7 @@ def prepare(folder: Path) -> None:
     airpass.SampledResponse(response, places, True).save(folder / "responses.npz")
     rows = [Row(**dict.fromkeys(store.SCHEMA.names, "a") | _numbers_of_row(index)) for index in range(40)]
     (folder / "rows.parquet").write_bytes(store.encode(rows))
-    checkpoint.save(folder / "checkpoint.npz", _saved())
+    checkpoint.save(folder / "checkpoint.npz", CONFIG, _run(2))
     with (folder / "sweep.toml").open("wb") as file:
         import tomli_w
 
@@ -57,14 +59,13 @@ def _numbers_of_row(index: int) -> dict[str, Any]:
     return {name: numbers[kind] for name, kind in kinds.items() if kind in numbers}
 
 
-def _saved() -> checkpoint.Saved:
-    return checkpoint.Saved(
-        {"rounds": 3}, 2, 1.5, [{"round": 0}], np.arange(50, dtype=np.float32), np.zeros((2, 0))
-    )
+def _run(rounds: int) -> checkpoint.RunState:
+    server = Server.start(airpass.ServerOptions(), np.ones(50, bool))
+    return checkpoint.RunState(np.arange(50, dtype=np.float32), server, rounds, 1.5)
 
 
 def _checkpoint(path: Path) -> Any:
-    return checkpoint.restore(path, {"rounds": 3}, 50, (2, 0))
+    return checkpoint.restore(path, CONFIG, _run(0))
 
 
 def _document(path: Path) -> Any:
