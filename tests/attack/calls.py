@@ -99,7 +99,7 @@ def attack_call(rng: Random, folder: Path) -> str:
     function, arguments = pick(rng, MAKERS)(rng)
     changed = dict(arguments)
     for _ in range(int(rng.integers(0, 3))):
-        name = pick(rng, (*arguments, "seed"))
+        name = pick(rng, tuple(arguments) or ("seed",))
         value = odd_value(rng)
         if isinstance(arguments.get(name), np.ndarray | list) and rng.random() < 0.5:
             array = np.array(arguments[name], dtype=complex if rng.random() < 0.3 else None)

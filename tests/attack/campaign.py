@@ -63,6 +63,10 @@ def run_case(seed: int, number: int, folder: Path) -> dict[str, Any]:
         outcome, message = "refused", str(error)
         if "\n" in message or len(message) > 1000:
             outcome, message = "FAILED", f"a message of {len(message)} characters: {message[:200]!r}"
+    except TypeError as error:
+        # Of Python itself, for a path that is none or for an argument that does not exist.
+        known = "os.PathLike" in str(error) or "unexpected keyword" in str(error)
+        outcome, message = ("refused" if known else "FAILED"), f"TypeError: {error}"
     except BaseException as error:  # whatever it is, it should not have happened
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{Path(frame.filename).name}:{frame.lineno}"
@@ -93,7 +97,9 @@ def _child(seed: int, first: int, last: int, path: Path) -> None:
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    """The results so far, without a line that is just being written."""
+    text = path.read_text() if path.exists() else ""
+    return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
 
 
 class _Batch:
