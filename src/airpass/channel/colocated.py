@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from airpass.core import memory
 from airpass.core.types import Complex, Real
 
 AXES = ("x", "y", "z")
@@ -72,6 +73,8 @@ class ColocatedArray:
 
     def channels(self) -> Complex:
         """G, shape (antennas, K)."""
+        needed = 80.0 * len(self.positions) * self.device_x.size
+        memory.require(needed, "channels", "devices.count or receiver.antennas")
         # `response` is not used here: its sine and cosine differ from NumPy's in the last bit, and stored
         # results of array designs would change.
         dx = self.positions[:, 0:1] - self.device_x

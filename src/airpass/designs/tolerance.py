@@ -19,7 +19,7 @@ import numpy as np
 
 from airpass import aircomp
 from airpass.aircomp import Link
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
@@ -124,6 +124,7 @@ def tolerance(
     checks.at_least("channel_error", channel_error, 0.0)
     checks.whole("draws", draws, 1)
     seed = design.seed if seed is None else checks.whole("seed", seed, 0)
+    memory.require(96.0 * draws, "results of the draws", "draws")
     sent = {name: np.empty(draws) for name in RECEIVERS}
     counts = {name: np.empty(draws) for name in RECEIVERS}
     misalignments = {name: np.empty(draws) for name in RECEIVERS}

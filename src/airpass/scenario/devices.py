@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
 from airpass.core.types import Real
@@ -32,6 +32,7 @@ class DeviceDraw:
             count=checks.whole("devices.count", self.count, 1),
             seed=checks.whole("devices.seed", self.seed, 0),
         )
+        memory.require(160.0 * self.count, "devices", "devices.count")
         for name in ("x_range_m", "y_range_m", "gain_range"):
             given = getattr(self, name)
             label = f"devices.{name}"

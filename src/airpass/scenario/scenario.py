@@ -19,7 +19,7 @@ from airpass.channel.colocated import AXES, SHAPES, ColocatedArray, line_array, 
 from airpass.channel.factored import FactoredUplink
 from airpass.channel.model import ChannelModel
 from airpass.channel.pass_uplink import PassUplink
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
 from airpass.core.types import Complex, Real
@@ -49,6 +49,9 @@ class Scenario:
     def __post_init__(self) -> None:
         self._check_channel()
         receiver, devices = self.receiver, self.devices
+        memory.require(
+            96.0 * receiver.waveguides * devices.count, "channels", "devices.count or receiver.waveguides"
+        )
         if devices.z_m.max() < receiver.heights.min() - CLOSEST_M:
             return
         for m, (y, z, length) in enumerate(
