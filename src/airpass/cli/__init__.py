@@ -50,8 +50,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except MemoryError:
         _fail("not enough memory for a problem of this size")
     except (KeyboardInterrupt, click.Abort):
-        click.echo("airpass: interrupted", err=True)
-        sys.exit(130)
+        _interrupted()
+    except SystemError as error:
+        from airpass.kernels.interrupts import was_interrupted
+
+        if not isinstance(was_interrupted(error), KeyboardInterrupt):
+            raise
+        _interrupted()
     except BrokenPipeError:
         # The reader of a pipe (head, less) has ended. Keep Python from reporting it again
         # when it flushes standard output at exit.
@@ -64,6 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if place is None:
             raise
         _fail(f"{place}: {type(error).__name__}: {error}")
+
+
+def _interrupted() -> None:
+    click.echo("airpass: interrupted", err=True)
+    sys.exit(130)
 
 
 def _fail(message: str) -> None:

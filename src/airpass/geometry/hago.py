@@ -24,11 +24,12 @@ import numpy as np
 
 from airpass.channel.field import Field, modulate_slope
 from airpass.channel.pass_uplink import element, guide_slope, response_slope
-from airpass.core import checks
-from airpass.core.types import Complex, Mask, Real
+from airpass.core import checks, memory
+from airpass.core.types import Complex, Flag, Mask, Real
 from airpass.geometry.base import GeometryMethod, LayoutSearch, anywhere, no_worse, weakest_gain
 from airpass.geometry.slack import invert, layout_from_raw, raw_gradient
 from airpass.kernels.blocks import borrowed
+from airpass.kernels.interrupts import run
 from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma
 from airpass.kernels.sums import lane_sum
@@ -39,6 +40,7 @@ from airpass.optim.schedules import shrink
 from airpass.scenario import Scenario
 
 UNITS = ("score", "gain")
+OPERATIONS = 6.5  # nanoseconds of an iteration per antenna and device, about
 
 
 class Parameters(NamedTuple):
@@ -146,6 +148,7 @@ def _algorithm_2(
     field: Field,
     per_weight_square: Real,
     parameters: Parameters,
+    stop: Flag,
 ) -> tuple[Real, int, int, bool]:
     """Algorithm 2 from the unconstrained parameters `raw`.
 
@@ -174,7 +177,7 @@ def _algorithm_2(
     idle = 0
     temperature = parameters.temperature  # line 3
     step = parameters.initial_step
-    while iterations < parameters.max_iterations:  # lines 5-11
+    while iterations < parameters.max_iterations and stop[0] == 0:  # lines 5-11
         value = softmin(levels, temperature, pull)  # line 7
         for k in range(count):
             pull[k] *= per_weight_square[k]  # eq. (62)
@@ -209,6 +212,8 @@ def _algorithm_2(
                 accepted = True
                 break
             step = line_search.next_trial(-value, -higher, step, -rate)
+            if stop[0] != 0:
+                break
         if not accepted:
             raw[:] = old_raw
             break
@@ -258,12 +263,15 @@ class Hago(GeometryMethod):
         anywhere(scenario, self.name)
         scenario.uplink.require_derivative()
         receiver = scenario.receiver
+        needed = 32.0 * layout.size * float(devices.sum())
+        memory.require(needed, "channels of single antennas", "devices.count or receiver.antennas")
         before = weakest_gain(scenario, layout, beam, devices)
         unit = 1.0
         if self.unit == "score":
             # The temperatures suit scores near 1; for larger scores they are scaled by the weakest score.
             unit = scenario.budget / max(1.0, scenario.budget * before)
-        moved, iterations, evaluations, cut_short = _algorithm_2(
+        moved, iterations, evaluations, cut_short = run(
+            _algorithm_2,
             invert(layout, receiver.free_length, receiver.min_gap_m),
             receiver.free_length,
             float(receiver.min_gap_m),
@@ -279,6 +287,7 @@ class Hago(GeometryMethod):
                 tolerance=float(self.tolerance),
                 memory=self.memory,
             ),
+            work=self.max_iterations * layout.size * float(devices.sum()) * OPERATIONS,
         )
         # The soft minimum may increase while the minimum decreases.
         work = {"iterations": iterations, "evaluations": evaluations}
