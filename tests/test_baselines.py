@@ -14,6 +14,7 @@ from airpass.core.types import Complex, Real
 from airpass.geometry.base import weakest_gain
 from airpass.geometry.elementwise import Elementwise
 from airpass.geometry.hago import Hago
+from airpass.kernels.interrupts import current_flag
 from airpass.optim import conic
 from airpass.selection import certificate, exhaustive, random_beam, sdr_dc
 from airpass.selection.base import random_beams
@@ -189,7 +190,11 @@ class TestExhaustive:
         margin = exhaustive.pair_margin(columns[:, 0].copy(), columns[:, 1].copy())
         starts = random_beams(30, size, np.random.default_rng(0))
         _, found = exhaustive.best_beam(
-            np.ascontiguousarray(columns.real), np.ascontiguousarray(columns.imag), starts, 400
+            np.ascontiguousarray(columns.real),
+            np.ascontiguousarray(columns.imag),
+            starts,
+            400,
+            current_flag(),
         )
         assert found == pytest.approx(margin, rel=5e-3)
         assert found <= margin * (1 + 1e-9)

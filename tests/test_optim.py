@@ -13,6 +13,7 @@ from numba.core.errors import TypingError
 from airpass.core.types import Complex, Real
 from airpass.kernels import sums as lanes
 from airpass.kernels.blocks import BLOCK, borrowed, part
+from airpass.kernels.interrupts import current_flag
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import curvature, line_search, projections, schedules, sphere
@@ -286,7 +287,9 @@ class Problem:
         return project(beam, result)
 
     def minimise(self, objective: Objective, iterations: int = 400, tolerance: float = 1e-12) -> cg.Minimum:
-        return cg.minimise(self.re, self.im, objective, self.start, cg.Limits(3e-2, iterations, tolerance))
+        return cg.minimise(
+            self.re, self.im, objective, self.start, cg.Limits(3e-2, iterations, tolerance), current_flag()
+        )
 
     def soft_count(self) -> Saturating:
         return Saturating(self.weights, 10.0, 0.08)

@@ -29,6 +29,7 @@ from airpass.designs.joint.space import scores_at, space_of
 from airpass.designs.joint.sweep import Goal, Moves, Swept, sweep
 from airpass.designs.joint.wanted import LANES, Wanted, responses, wanted_of
 from airpass.documents import design_document, encode
+from airpass.kernels.interrupts import current_flag
 from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma_single
 from airpass.optim import conjugate_gradient as cg
@@ -93,7 +94,12 @@ class TestHill:
         columns = 3.0 * np.eye(2)
         start = np.array([0.9, np.sqrt(1.0 - 0.81)], dtype=np.complex128)
         beam, value, *_ = cg.minimise(
-            columns, np.zeros((2, 2)), Hill(np.ones(2), 1, 0.0), start, cg.Limits(0.3, 200, 1e-14)
+            columns,
+            np.zeros((2, 2)),
+            Hill(np.ones(2), 1, 0.0),
+            start,
+            cg.Limits(0.3, 200, 1e-14),
+            current_flag(),
         )
         np.testing.assert_allclose(np.abs(beam) ** 2, 0.5, rtol=1e-4)
         assert np.isclose(value, 2.0 / 4.5**2, rtol=1e-8)
@@ -220,8 +226,8 @@ class TestScan:
         total = np.empty(engine.space.points, np.float32)
         along, beside = np.empty(8, np.float32), np.empty(8, np.float32)
         rows = np.empty((LANES, 2, 1), np.int16)
-        packed = engine.wanted()
-        assert scan(engine.space, packed, 1, complex(beam[1]), sums, slopes, along, beside, rows, total)
+        packed, stop = engine.wanted(), current_flag()
+        assert scan(engine.space, packed, 1, complex(beam[1]), sums, slopes, along, beside, rows, total, stop)
         one = replace(engine.scenario, receiver=replace(engine.scenario.receiver, antennas=1))
         points = np.array([3, 700, 1500, 2400])
         moved = np.array(
@@ -727,7 +733,7 @@ class TestHrmcPlus:
             channels = scenario.channels(scenario.uniform_layout())
             found = select(channels, scenario.weights, scenario.budget, "hrmc+")
             chosen = found.effective[:, found.selected]
-            _, margin = best_beam(*projections.split(chosen), found.beam[None, :], 200)
+            _, margin = best_beam(*projections.split(chosen), found.beam[None, :], 200, current_flag())
             assert found.weakest_score >= 0.99 * margin
 
     def test_without_feasible_devices_the_beam_is_matched_to_the_strongest(self) -> None:

@@ -12,6 +12,7 @@ import pymanopt
 
 from airpass import Scenario, aircomp
 from airpass.core.types import Complex, Real
+from airpass.kernels.interrupts import current_flag
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim.objectives import Saturating
 from airpass.selection.base import dominant_eigenvector
@@ -38,7 +39,7 @@ class Stage:
         options = self.options
         objective = Saturating(np.ones(self.columns.shape[1]), options.sharpness, options.level)
         limits = cg.Limits(options.initial_step, options.stage_iterations, options.tolerance)
-        return float(cg.minimise(self.re, self.im, objective, self.start, limits).value)
+        return float(cg.minimise(self.re, self.im, objective, self.start, limits, current_flag()).value)
 
     def theirs(self) -> float:
         """The final objective of pymanopt."""

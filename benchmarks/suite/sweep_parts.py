@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 
 from airpass import Scenario
-from airpass.core.types import Complex, Real, Short, Single
+from airpass.core.types import Complex, Flag, Real, Short, Single
 from airpass.designs.joint.chain import BEAM_LIMITS, Chain, Found
 from airpass.designs.joint.scan import candidates, scan
 from airpass.designs.joint.space import Space
@@ -33,9 +33,10 @@ def _scans(
     beside: Single,
     rows: Short,
     total: Single,
+    stop: Flag,
 ) -> None:
     for m in range(beam.size):
-        scan(space, wanted, m, beam[m], sums, slopes, along, beside, rows, total)
+        scan(space, wanted, m, beam[m], sums, slopes, along, beside, rows, total, stop)
 
 
 @kernel
@@ -85,10 +86,12 @@ def _trials(space: Space, wanted: Wanted, count: int, terms: Single) -> np.float
 
 
 @kernel
-def _beams(re: Real, im: Real, counted: Real, beam: Complex, limits: cg.Limits, count: int) -> int:
+def _beams(
+    re: Real, im: Real, counted: Real, beam: Complex, limits: cg.Limits, count: int, stop: Flag
+) -> int:
     iterations = 0
     for _ in range(count):
-        iterations += cg.minimise(re, im, Hill(counted, 3, 0.0), beam, limits).iterations
+        iterations += cg.minimise(re, im, Hill(counted, 3, 0.0), beam, limits, stop).iterations
     return iterations
 
 
@@ -133,12 +136,14 @@ def report(devices: int = 50, waveguides: int = 10, antennas: int = 10, snr_db: 
     along, beside = scratch
     parts = {
         "linear scan": best_us(
-            lambda: _scans(space, wanted, kicked.beam, sums, slopes, along, beside, rows, total)
+            lambda: _scans(space, wanted, kicked.beam, sums, slopes, along, beside, rows, total, stop)
         ),
         "minima of the scan": best_us(lambda: _minima(space, kicked.layout, total, places, values)),
         f"{count} exact evaluations": best_us(lambda: _trials(space, wanted, count, along)),
         f"beam, {waveguides + 1} times": best_us(
-            lambda: _beams(re * root, im * root, wanted.counted, kicked.beam, BEAM_LIMITS, waveguides + 1)
+            lambda: _beams(
+                re * root, im * root, wanted.counted, kicked.beam, BEAM_LIMITS, waveguides + 1, stop
+            )
         ),
     }
     print(f"\n| K={devices}, {size} packed devices | microseconds | share |")

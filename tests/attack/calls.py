@@ -101,7 +101,7 @@ def attack_call(rng: Random, folder: Path) -> str:
     for _ in range(int(rng.integers(0, 3))):
         name = pick(rng, tuple(arguments) or ("seed",))
         value = odd_value(rng)
-        if isinstance(arguments.get(name), np.ndarray | list) and rng.random() < 0.5:
+        if isinstance(arguments.get(name), np.ndarray) and rng.random() < 0.5:
             array = np.array(arguments[name], dtype=complex if rng.random() < 0.3 else None)
             array.flat[0 if array.size == 1 else int(rng.integers(array.size))] = pick(rng, NUMBERS[:16])
             value = array

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from airpass.channel.factor import ChannelFactor, Room, checked_values, product
+from airpass.core import memory
 from airpass.core.types import Complex, Real
 
 AXES = ("x", "y", "z")
@@ -106,6 +107,8 @@ class ColocatedArray:
 
     def _line_of_sight(self) -> Complex:
         """G without factors."""
+        needed = 80.0 * len(self.positions) * self.device_x.size
+        memory.require(needed, "channels", "devices.count or receiver.antennas")
         # `response` is not used here: its sine and cosine differ from NumPy's in the last bit, and stored
         # results of array designs would change.
         dx = self.positions[:, 0:1] - self.device_x

@@ -34,6 +34,7 @@ import numpy as np
 from airpass.channel.field import Field, modulate, segment_feed
 from airpass.channel.model import ChannelModel
 from airpass.channel.segments import Segments
+from airpass.core import memory
 from airpass.core.types import Complex, Mask, Real
 from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import cos_sin_turns, cos_sin_turns_single
@@ -275,6 +276,7 @@ class PassUplink(ChannelModel):
     def terms(self, places: Real, antennas: int | None = None) -> Complex:
         """g_{k,m,n}, shape (M, P, K): eq. (64)."""
         places = np.ascontiguousarray(places, dtype=np.float64)
+        self._require_memory(places)
         count = places.shape[1]
         field = self.field(count if antennas is None else antennas)
         if antennas not in (None, count):  # places that are not those of all antennas: an equal split
@@ -289,7 +291,12 @@ class PassUplink(ChannelModel):
         Position l_{m,n} affects only waveguide m's channel, so these are all nonzero entries.
         """
         layout = np.ascontiguousarray(layout, dtype=np.float64)
+        self._require_memory(layout)
         return _derivative(layout, self.field(layout.shape[1]))
+
+    def _require_memory(self, places: Real) -> None:
+        needed = 64.0 * places.size * self.device_x.size
+        memory.require(needed, "channels of single antennas", "devices.count or receiver.antennas")
 
     def with_devices(self, x: Real, y: Real, z: Real | float, gain: Real) -> "PassUplink":
         """The same receiver with other devices."""

@@ -73,6 +73,11 @@ def _explained(error: Exception) -> tuple[int, str]:
         return 2, "not enough memory for a problem of this size"
     if isinstance(error, click.Abort):
         return 130, "interrupted"
+    if isinstance(error, SystemError):
+        from airpass.kernels.interrupts import was_interrupted
+
+        if isinstance(was_interrupted(error), KeyboardInterrupt):
+            return 130, "interrupted"
     if isinstance(error, OSError) and error.strerror:
         return 2, f"{error.filename or 'output'}: {error.strerror}"
     kind = type(error).__name__

@@ -70,12 +70,13 @@ import numpy as np
 
 from airpass.channel.sampled import SampledResponse
 from airpass.channel.sampled_uplink import SampledUplink
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import Report, discard
 from airpass.core.threads import one_blas_thread
-from airpass.core.types import Mask, Real
+from airpass.core.types import Flag, Mask, Real
 from airpass.designs.api import Design
+from airpass.kernels.interrupts import run
 from airpass.kernels.jit import kernel
 from airpass.scenario import Scenario
 from airpass.scenario.receiver import ROUNDING
@@ -267,14 +268,23 @@ class _Amplitudes:
         x = scenario.devices.x_m[:, None]
         offsets = _offsets(scenario)
         strengths = _strengths(scenario)[:, None]
-        self.cells = np.empty((len(edges), x.size, edges.shape[1] - 1))
+        shape = (len(edges), x.size, edges.shape[1] - 1)
+        memory.require(8.0 * np.prod(shape, dtype=float), "amplitudes of cells", "devices.count")
+        self.cells = np.empty(shape)
         for m, (row, offset) in enumerate(zip(edges, offsets, strict=True)):
             away = np.maximum(np.maximum(row[:-1] - x, x - row[1:]), 0.0)
             self.cells[m] = strengths / np.sqrt(away**2 + offset[:, None])
 
     def bound(self, multipliers: Real) -> tuple[float, Real]:
         """t(y), rounded up, and the amplitudes sum_m |m_m| s_{k,m} of a beam and cells that attain it."""
-        sums, amplitudes = _largest_sums(self.cells, multipliers, self.antennas, self.apart)
+        sums, amplitudes = run(
+            _largest_sums,
+            self.cells,
+            multipliers,
+            self.antennas,
+            self.apart,
+            work=float(np.count_nonzero(multipliers) + self.antennas) * self.cells.size / multipliers.size,
+        )
         total = float(np.linalg.norm(sums))
         if total == 0.0:
             return 0.0, np.zeros(multipliers.size)
@@ -282,8 +292,12 @@ class _Amplitudes:
 
     def single(self) -> Real:
         """Upper bound on the score of every device, shape (K,)."""
-        devices = self.cells.shape[1]
-        return np.array([self.bound(row)[0] ** 2 for row in np.eye(devices)])
+        scores, multipliers = np.empty(self.cells.shape[1]), np.zeros(self.cells.shape[1])
+        for k in range(scores.size):
+            multipliers[k] = 1.0
+            scores[k] = self.bound(multipliers)[0] ** 2
+            multipliers[k] = 0.0
+        return scores
 
 
 def _at_places(scenario: Scenario, sampled: SampledResponse) -> tuple[Real, np.ndarray]:
@@ -332,12 +346,16 @@ def _places(weights: Real, antennas: int, apart: int, chosen: np.ndarray) -> flo
 
 
 @kernel
-def _largest_sums(cells: Real, multipliers: Real, antennas: int, apart: np.ndarray) -> tuple[Real, Real]:
+def _largest_sums(
+    cells: Real, multipliers: Real, antennas: int, apart: np.ndarray, stop: Flag
+) -> tuple[Real, Real]:
     """W_m(y) on every waveguide, and s_{k,m} of the cells that attain it, shape (M, K)."""
     waveguides, devices, count = cells.shape
     sums, amplitudes = np.empty(waveguides), np.zeros((waveguides, devices))
     weights, chosen = np.empty(count), np.empty(antennas, np.int64)
     for m in range(waveguides):
+        if stop[0] != 0:
+            break
         weights[:] = 0.0
         for k in range(devices):
             if multipliers[k] != 0.0:
@@ -542,7 +560,15 @@ class _Grid:
                 extra = self.largest[m, rows] @ (self.error[other] + rounding * self.largest[other]).T
                 extra += self.error[m, rows] @ self.largest[other].T
                 square = _block_squares(chosen, responses[other], self.steps + 1)
-                largest = _row_sums(square, extra, self.steps + 1, self.antennas, self.apart[other])
+                largest = run(
+                    _row_sums,
+                    square,
+                    extra,
+                    self.steps + 1,
+                    self.antennas,
+                    self.apart[other],
+                    work=2.0 * self.antennas * square.size,
+                )
                 full = np.full(cells, largest.max())
                 full[rows] = largest
                 sums[m, other] = sums[other, m] = _places(full, self.antennas, self.apart[m], nothing)
@@ -573,13 +599,15 @@ def _block_maxima(products: np.ndarray, block: int, result: np.ndarray) -> None:
 
 
 @kernel
-def _row_sums(squares: np.ndarray, extra: Real, block: int, antennas: int, apart: int) -> Real:
+def _row_sums(squares: np.ndarray, extra: Real, block: int, antennas: int, apart: int, stop: Flag) -> Real:
     """rho of every cell: the largest sum of a row of it over places of the other waveguide."""
     rows, cells = extra.shape
     result = np.zeros(rows)
     weights = np.empty(cells)
     before, after = np.empty(cells + 1), np.empty(cells + 1)
     for r in range(rows):
+        if stop[0] != 0:
+            break
         for i in range(r * block, (r + 1) * block):
             for c in range(cells):
                 weights[c] = math.sqrt(squares[i, c]) + extra[r, c]

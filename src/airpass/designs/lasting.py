@@ -27,14 +27,15 @@ import numpy as np
 from airpass import aircomp
 from airpass.channel.field import Field
 from airpass.channel.pass_uplink import element
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report
-from airpass.core.types import Complex, Real
+from airpass.core.types import Complex, Flag, Real
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Start, Step
 from airpass.geometry.base import any_segment, anywhere
 from airpass.kernels.clock import now
+from airpass.kernels.interrupts import run
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim.objectives import Hill
@@ -77,6 +78,8 @@ def drawn(scenario: Scenario, kind: int, draws: int, seed: int) -> list[Scenario
         raise InvalidInput(
             "devices are given one by one: for a layout for many draws, give ranges to draw them from instead"
         )
+    count, waveguides = scenario.devices.count, scenario.receiver.waveguides
+    memory.require(draws * (count * (96.0 + 64.0 * waveguides) + 4096.0), "scenarios", "draws")
     samples = scenario.devices.samples
     source = replace(distribution, seed=seed)
     return [
@@ -135,7 +138,9 @@ def _respond(row: Real, waveguide: int, field: Field, out_re: Real, out_im: Real
 
 
 @kernel
-def _solve(channel_re: Real, channel_im: Real, starts: Complex, beams: Complex, values: Real) -> None:
+def _solve(
+    channel_re: Real, channel_im: Real, starts: Complex, beams: Complex, values: Real, stop: Flag
+) -> None:
     """Solve for the beam of every draw.
 
     Parameters
@@ -148,6 +153,8 @@ def _solve(channel_re: Real, channel_im: Real, starts: Complex, beams: Complex, 
         Output: the beams at p = 1, shape (D, M).
     values
         Output: smooth number of selected devices at the last power, shape (D,).
+    stop
+        The loop ends early once the entry is not zero.
     """
     draws, waveguides = starts.shape
     count = channel_re.shape[1] // draws
@@ -155,6 +162,8 @@ def _solve(channel_re: Real, channel_im: Real, starts: Complex, beams: Complex, 
     equal = np.ones(count)
     limits = cg.Limits(FIRST_STEP, ITERATIONS, TOLERANCE)
     for d in range(draws):
+        if stop[0] != 0:
+            break
         for m in range(waveguides):
             for k in range(count):
                 columns_re[m, k] = channel_re[m, d * count + k]
@@ -162,7 +171,7 @@ def _solve(channel_re: Real, channel_im: Real, starts: Complex, beams: Complex, 
         beam = starts[d].copy()
         value = 0.0
         for stage, doublings in enumerate(POWERS):
-            found = cg.minimise(columns_re, columns_im, Hill(equal, doublings, 1.0), beam, limits)
+            found = cg.minimise(columns_re, columns_im, Hill(equal, doublings, 1.0), beam, limits, stop)
             beam = found.point
             value = found.value
             if stage == 0:
@@ -189,7 +198,15 @@ class _Draws:
         for m in changed:
             _respond(layout[m], m, self.field, self.channel_re[m], self.channel_im[m])
         values, beams = np.empty(len(self.beams)), np.empty_like(self.beams)
-        _solve(self.channel_re, self.channel_im, self.beams, beams, values)
+        run(
+            _solve,
+            self.channel_re,
+            self.channel_im,
+            self.beams,
+            beams,
+            values,
+            work=len(POWERS) * ITERATIONS * cg.operations(*self.channel_re.shape),
+        )
         self.tried += 1
         return values, beams
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from airpass import aircomp
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report, discard
@@ -150,6 +150,7 @@ def life(
     seed = design.seed if seed is None else checks.whole("seed", seed, 0)
     report = discard if report is None else report
     distances = _distances(distances_m, design.scenario.radio.wavelength_m)
+    memory.require(24.0 * distances.size * draws, "results of the draws", "draws")
     counts = {name: np.empty((distances.size, draws)) for name in RECEIVERS}
     devices = design.scenario.devices
     places = np.column_stack([devices.x_m, devices.y_m])

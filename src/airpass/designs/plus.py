@@ -18,17 +18,18 @@ from queue import SimpleQueue
 import numpy as np
 
 from airpass.aircomp import named_score
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report, threads_field
 from airpass.core.threads import processors
 from airpass.core.types import Complex, Flag, Real
 from airpass.designs import wideband
 from airpass.designs.base import CentreSteps, DesignMethod, DesignSearch, OnStep, Start, Step
-from airpass.designs.joint.chain import Chain, Found, Problem, Stopped
-from airpass.designs.joint.space import space_of
+from airpass.designs.joint.chain import Chain, Found, Problem
+from airpass.designs.joint.space import ENTRY_BYTES, space_of
 from airpass.designs.margins import exact_margins, margins
 from airpass.kernels.clock import now
+from airpass.kernels.interrupts import Stopped, watching
 from airpass.optim.ranking import rank
 from airpass.scenario import Scenario, Weighting
 
@@ -66,8 +67,18 @@ def problem_of(scenario: Scenario, options: "AirpassPlus", aims: Real) -> Proble
         devices=replace(scenario.devices, samples=scenario.weights * np.sqrt(aims)),
         weighting=Weighting("count"),
     )
-    longest = float(scenario.receiver.lengths.max())
+    receiver, count = scenario.receiver, scenario.devices.count
+    longest = float(receiver.lengths.max())
     step = max(options.grid_wavelengths * scenario.radio.wavelength_m, longest / (MOST_POINTS - 1))
+    entries = receiver.waveguides * count * (longest / step + 1.0)
+    memory.require(
+        min(2.0**20 * options.memory_mb, ENTRY_BYTES * entries), "tabulated responses", "memory_mb"
+    )
+    memory.require(
+        32.0 * receiver.waveguides * receiver.antennas * count,
+        "channels of single antennas",
+        "devices.count or receiver.antennas",
+    )
     space = space_of(scaled, np.sqrt(scaled.budget) / scaled.weights, step, 2.0**20 * options.memory_mb)
     # Antennas that pass each other would exchange their shares of power.
     across = options.across and scenario.split_delta is None
@@ -116,7 +127,7 @@ class _Search:
         """Run tasks until they end or the time is up, except for a reserved share of the limit."""
         with ThreadPoolExecutor(min(self.threads, len(tasks))) as pool:
             try:
-                pending = {pool.submit(task) for task in tasks}
+                pending = {pool.submit(self.watched, task) for task in tasks}
                 while pending:
                     done, pending = wait(pending, min(TICK_S, max(0.0, self.left(reserved))), FIRST_COMPLETED)
                     self.deliver()
@@ -130,6 +141,11 @@ class _Search:
                 self.stop[0] = 1
                 raise
         self.stop[0] = 0
+
+    def watched(self, task: Callable[[], None]) -> None:
+        """Run a task of which all kernels look at the flag."""
+        with watching(self.stop):
+            task()
 
     def left(self, reserved: float) -> float:
         """Seconds until the time is up; infinite without a limit, and once the search is to stop."""
@@ -212,6 +228,9 @@ class AirpassPlus(DesignMethod):
     ) -> DesignSearch:
         """Run all chains and return the best."""
         count = self.starts or EFFORTS[self.effort][0]
+        receiver = scenario.receiver
+        numbers = receiver.waveguides * (receiver.antennas + 2) + 2 * scenario.devices.count
+        memory.require(count * (8.0 * numbers + 4096.0), "chains", "starts")
         search = _Search(self, count == 1, on_step, report)
         averaged = margins(scenario, self.tolerance_mm, self.confidence, self.displacement_mm)
         problem = problem_of(scenario, self, averaged)

@@ -20,7 +20,7 @@ import numpy as np
 from airpass import aircomp
 from airpass.aircomp import Link
 from airpass.channel.segments import places_on
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report
@@ -133,6 +133,7 @@ def tolerance(
             "position_mm and displacement_mm to 0"
         )
     seed = design.seed if seed is None else checks.whole("seed", seed, 0)
+    memory.require(96.0 * draws, "results of the draws", "draws")
     sent = {name: np.empty(draws) for name in RECEIVERS}
     counts = {name: np.empty(draws) for name in RECEIVERS}
     misalignments = {name: np.empty(draws) for name in RECEIVERS}

@@ -26,7 +26,7 @@ import numpy as np
 
 from airpass import aircomp
 from airpass.aircomp import Link
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import Report, discard, with_options
@@ -273,6 +273,8 @@ def track(
             raise InvalidInput(f"time_limit_s: {chosen.name} has no such option; airpass-plus has")
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
     steps = int(np.floor(seconds / beam_every_s * (1.0 + ROUNDING) + ROUNDING))
+    numbers = 4 * scenario.devices.count + scenario.receiver.waveguides * (scenario.receiver.antennas + 2)
+    memory.require((steps + 1) * (8.0 * numbers + 1024.0), "steps", "seconds over beam_every_s")
     times = [beam_every_s * step for step in range(steps + 1)]
     places = motion.paths(scenario, seconds).positions(times)
     report = discard if report is None else report

@@ -4,8 +4,9 @@ The usual geometry method of the pinching-antenna literature. Each antenna is ev
 the whole interval between its neighbours, the best point is refined, and the antenna is moved if the
 weakest normalised gain increases. Sweeps are repeated until the gain no longer increases. The phase of a
 device's gain changes by 2 pi about every lambda/(1 + i_ref), so the grid step must not exceed lambda/20:
-a coarser grid would not resolve the oscillation of the gain. If the receiver has places, all of these are
-evaluated instead, and nothing is refined.
+a coarser grid would not resolve the oscillation of the gain. At wavelengths so short that a waveguide would
+have more than `MOST_POINTS` points, the grid is coarser nevertheless, and only samples the oscillation. If
+the receiver has places, all of these are evaluated instead, and nothing is refined.
 """
 
 from dataclasses import dataclass
@@ -16,14 +17,17 @@ from airpass.channel.field import Field, segment_span
 from airpass.channel.pass_uplink import element
 from airpass.core import checks
 from airpass.core.errors import InvalidInput
-from airpass.core.types import Complex, Index, Mask, Real
+from airpass.core.types import Complex, Flag, Index, Mask, Real
 from airpass.geometry.base import GeometryMethod, LayoutSearch, no_worse
+from airpass.kernels.interrupts import run
 from airpass.kernels.jit import kernel
 from airpass.kernels.math import fma
 from airpass.kernels.sums import lane_min
 from airpass.scenario import Scenario
 from airpass.scenario.candidates import search_places
 
+MOST_POINTS = 2**18  # of a waveguide's grid; at shorter wavelengths the grid is coarser
+OPERATIONS = 5.0  # of a position per device, about
 REFINEMENTS = 3  # rounds of a ten times finer grid around the best point
 
 
@@ -62,6 +66,7 @@ def _sweeps(
     grid_step: float,
     max_sweeps: int,
     tolerance: float,
+    stop: Flag,
 ) -> tuple[Real, int, int]:
     """Layout, number of sweeps, and number of positions evaluated.
 
@@ -108,6 +113,8 @@ def _sweeps(
                     rest_im[k] = gain_im[k] - (x * scratch[2, k] - y * scratch[1, k])
                 place = layout[m, n]
                 for i in range(counts[m]):
+                    if stop[0] != 0:
+                        return layout, sweep, tried
                     if low <= places[m, i] <= high:
                         value = _weakest_with(
                             places[m, i], m, n, x, y, field, rest_re, rest_im, per_weight_square, scratch
@@ -121,6 +128,8 @@ def _sweeps(
                 start = low
                 for _ in range(1 + REFINEMENTS if counts[m] == 0 else 0):
                     for i in range(points):
+                        if stop[0] != 0:
+                            return layout, sweep, tried
                         position = min(start + i * step, high)
                         value = _weakest_with(
                             position, m, n, x, y, field, rest_re, rest_im, per_weight_square, scratch
@@ -170,15 +179,22 @@ class Elementwise(GeometryMethod):
     ) -> LayoutSearch:
         """Sweep over the antennas until the gain no longer increases."""
         receiver = scenario.receiver
-        moved, sweeps, tried = _sweeps(
+        step = max(
+            self.step_wavelengths * scenario.radio.wavelength_m, receiver.lengths.max() / (MOST_POINTS - 1)
+        )
+        # The intervals of all antennas of a waveguide cover it twice.
+        positions = 2.0 * float(receiver.lengths.sum()) / step + (2 + 21 * REFINEMENTS) * layout.size
+        moved, sweeps, tried = run(
+            _sweeps,
             np.ascontiguousarray(layout),
             receiver.lengths,
             *search_places(receiver, scenario.candidates),
             beam,
             scenario.uplink.field(receiver.antennas, devices),
             1.0 / scenario.weights[devices] ** 2,
-            self.step_wavelengths * scenario.radio.wavelength_m,
+            float(step),
             self.max_sweeps,
             float(self.tolerance),
+            work=self.max_sweeps * positions * (OPERATIONS * float(devices.sum()) + 20.0),
         )
         return no_worse(scenario, layout, moved, beam, devices, {"sweeps": sweeps, "positions": tried})

@@ -24,11 +24,12 @@ import numpy as np
 
 from airpass.channel.field import Field, modulate_slope, segment_feed
 from airpass.channel.pass_uplink import element, guide_slope, response_slope
-from airpass.core import checks
-from airpass.core.types import Complex, Mask, Real
+from airpass.core import checks, memory
+from airpass.core.types import Complex, Flag, Mask, Real
 from airpass.geometry.base import GeometryMethod, LayoutSearch, anywhere, no_worse, weakest_gain
 from airpass.geometry.slack import invert, layout_from_raw, raw_gradient
 from airpass.kernels.blocks import borrowed
+from airpass.kernels.interrupts import run
 from airpass.kernels.jit import inlined, kernel
 from airpass.kernels.math import fma
 from airpass.kernels.sums import lane_sum
@@ -39,6 +40,7 @@ from airpass.optim.schedules import shrink
 from airpass.scenario import Scenario
 
 UNITS = ("score", "gain")
+OPERATIONS = 6.5  # nanoseconds of an iteration per antenna and device, about
 
 
 class Parameters(NamedTuple):
@@ -157,6 +159,7 @@ def _algorithm_2(
     field: Field,
     per_weight_square: Real,
     parameters: Parameters,
+    stop: Flag,
 ) -> tuple[Real, int, int, bool]:
     """Algorithm 2 from the unconstrained parameters `raw`.
 
@@ -185,7 +188,7 @@ def _algorithm_2(
     idle = 0
     temperature = parameters.temperature  # line 3
     step = parameters.initial_step
-    while iterations < parameters.max_iterations:  # lines 5-11
+    while iterations < parameters.max_iterations and stop[0] == 0:  # lines 5-11
         value = softmin(levels, temperature, pull)  # line 7
         for k in range(count):
             pull[k] *= per_weight_square[k]  # eq. (62)
@@ -220,6 +223,8 @@ def _algorithm_2(
                 accepted = True
                 break
             step = line_search.next_trial(-value, -higher, step, -rate)
+            if stop[0] != 0:
+                break
         if not accepted:
             raw[:] = old_raw
             break
@@ -274,12 +279,15 @@ class Hago(GeometryMethod):
         receiver = scenario.receiver
         low, high = scenario.spans(layout)
         free_length = receiver.free_within(high - low)
+        needed = 32.0 * layout.size * float(devices.sum())
+        memory.require(needed, "channels of single antennas", "devices.count or receiver.antennas")
         before = weakest_gain(scenario, layout, beam, devices)
         unit = 1.0
         if self.unit == "score":
             # The temperatures suit scores near 1; for larger scores they are scaled by the weakest score.
             unit = scenario.budget / max(1.0, scenario.budget * before)
-        moved, iterations, evaluations, cut_short = _algorithm_2(
+        moved, iterations, evaluations, cut_short = run(
+            _algorithm_2,
             invert(layout - low[:, None], free_length, receiver.min_gap_m),
             low,
             free_length,
@@ -296,6 +304,7 @@ class Hago(GeometryMethod):
                 tolerance=float(self.tolerance),
                 memory=self.memory,
             ),
+            work=self.max_iterations * layout.size * float(devices.sum()) * OPERATIONS,
         )
         # The soft minimum may increase while the minimum decreases.
         work = {"iterations": iterations, "evaluations": evaluations}

@@ -16,31 +16,19 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
-from numba.core.caching import FunctionCache
 from numba.core.dispatcher import Dispatcher
 from numba.core.extending import _Intrinsic
+
+from airpass.kernels.cache import cache_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class _KernelCache(FunctionCache):
-    """Numba's cache, invalidated when any source that was compiled in has changed.
-
-    Numba itself checks only the file of the kernel: after an edit to a function that the kernel calls, it
-    would use the old code.
-    """
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        # Computed here, not at decoration: a kernel may call functions defined later.
-        self._cache_file._source_stamp = stamp(self._py_func)
-        return super().load_overload(sig, target_context)
-
-
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a kernel. Keeps the static type: kernels are type-checked as plain Python."""
     dispatcher: Any = numba.njit(nogil=True, error_model="numpy")(function)
-    dispatcher._cache = _KernelCache(function)
+    dispatcher._cache = cache_of(cast(FunctionType, function), stamp)
     return cast(Callable[P, R], dispatcher)
 
 

@@ -13,7 +13,11 @@ the matrix inequality. A solver object keeps its factorisation, so that in a seq
 that differ only in C and in finite p_k each solve is a warm start.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
 from dataclasses import dataclass
+from io import StringIO
+from typing import Any
 
 import numpy as np
 
@@ -29,7 +33,23 @@ class LiftedSolution:
     matrix: Complex  # X
     multipliers: Real  # y_k
     feasible: bool  # false if no X meets the hard constraints
-    accurate: bool  # false if the solver did not reach its tolerance
+    accurate: bool  # false if the solver failed or did not reach its tolerance
+
+
+def program_bytes(size: int, count: int) -> float:
+    """Memory that a `LiftedProgram` takes, about.
+
+    Parameters
+    ----------
+    size, count
+        n, and the number of columns.
+
+    Returns
+    -------
+    float
+        Bytes of its matrix, dense and sparse, and of its factors.
+    """
+    return 24.0 * (count + 1.0) * (2.0 * count + size**2) + 16.0 * min(count, size**2) ** 2
 
 
 class LiftedProgram:
@@ -51,23 +71,33 @@ class LiftedProgram:
         rows_of_bounds = self._count + self._bounds
         start = np.zeros(rows_of_bounds + self._size**2)
         start[rows_of_bounds:] = identity
-        self._solver = scs.SCS(
-            {"A": sparse.csc_matrix(np.vstack(blocks)), "b": start, "c": -np.ones(self._count + 1)},
-            {"l": rows_of_bounds, "cs": [self._size]},
-            eps_abs=tolerance,
-            eps_rel=tolerance,
-            max_iters=20_000,
-            verbose=False,
-        )
+        self._solver: Any = None
+        # A program beyond the range of the solver is refused as invalid: it has no solution then.
+        with _silent(), suppress(ValueError):
+            self._solver = scs.SCS(
+                {"A": sparse.csc_matrix(np.vstack(blocks)), "b": start, "c": -np.ones(self._count + 1)},
+                {"l": rows_of_bounds, "cs": [self._size]},
+                eps_abs=tolerance,
+                eps_rel=tolerance,
+                max_iters=20_000,
+                verbose=False,
+            )
         self._warm = False
 
     def solve(self, cost: Complex, penalties: Real | None = None) -> LiftedSolution:
         """The solution for C = `cost`; `penalties` unless the program is hard."""
         bounds = np.zeros(0) if self._hard else np.asarray(penalties, dtype=np.float64)
-        self._solver.update(b=np.concatenate([np.zeros(self._count), bounds, _pack(cost)]))
-        result = self._solver.solve(warm_start=self._warm)
+        if self._solver is None:
+            return self._failed()
+        with _silent():
+            self._solver.update(b=np.concatenate([np.zeros(self._count), bounds, _pack(cost)]))
+            result = self._solver.solve(warm_start=self._warm)
         status = result["info"]["status"]
+        if status == "interrupted":  # SCS handles the signal itself, so that Python does not see it
+            raise KeyboardInterrupt
         if "unbounded" in status or "infeasible" in status:
+            if not self._hard:  # a wrong answer, by rounding: the identity is always allowed
+                return self._failed()
             # The dual is unbounded: no matrix meets the hard constraints. The current iterate is a ray
             # and cannot be used as a warm start.
             self._warm = False
@@ -76,10 +106,25 @@ class LiftedProgram:
         self._warm = True
         matrix = _unpack(result["y"][self._count + self._bounds :], self._size)
         trace = float(np.trace(matrix).real)
+        if not (np.isfinite(matrix).all() and np.isfinite(result["x"]).all() and trace > 0.0):
+            return self._failed()
         multipliers = np.maximum(result["x"][: self._count], 0.0)
         if not self._hard:
             multipliers = np.minimum(multipliers, bounds)
         return LiftedSolution(matrix / trace, multipliers, True, status == "solved")
+
+    def _failed(self) -> LiftedSolution:
+        """The result if the solver fails: a matrix that favours no beam, multipliers that prove nothing."""
+        self._warm = False
+        matrix = np.eye(self._size, dtype=np.complex128) / self._size
+        return LiftedSolution(matrix, np.zeros(self._count), not self._hard, False)
+
+
+@contextmanager
+def _silent() -> Iterator[None]:
+    """Discard what SCS prints to standard output when it fails, whatever its setting `verbose`."""
+    with redirect_stdout(StringIO()):
+        yield
 
 
 def _pack(matrix: Complex) -> Real:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from airpass.core.types import Complex, Real
+from airpass.core.types import Complex, Flag, Real
 from airpass.kernels.blocks import BLOCK, borrowed, part
 from airpass.kernels.jit import inlined, kernel
 from airpass.optim import line_search, sphere
@@ -64,6 +64,22 @@ class Workspace(NamedTuple):
     slopes: Real
     terms: Real
     scratch: Scratch
+
+
+def operations(size: int, count: int) -> float:
+    """Operations of an iteration, about, of which each takes a nanosecond.
+
+    Parameters
+    ----------
+    size, count
+        n and K.
+
+    Returns
+    -------
+    float
+        Two products of four operations per entry in vectors of four, and the trials of the line search.
+    """
+    return count * (2.0 * size + 20.0)
 
 
 @kernel
@@ -224,7 +240,7 @@ def _conjugate(
 
 @kernel
 def minimise(
-    columns_re: Real, columns_im: Real, objective: Objective, start: Complex, limits: Limits
+    columns_re: Real, columns_im: Real, objective: Objective, start: Complex, limits: Limits, stop: Flag
 ) -> Minimum:
     """Polak-Ribiere+ conjugate gradient with Armijo backtracking.
 
@@ -238,6 +254,8 @@ def minimise(
         First point, shape (n,), of norm one.
     limits
         First step and stopping rule.
+    stop
+        The descent ends early once the entry is not zero.
 
     Returns
     -------
@@ -245,7 +263,7 @@ def minimise(
     """
     workspace = new_workspace(columns_re.shape[1])
     load_point(workspace, columns_re, columns_im, start)
-    return minimise_in(workspace, columns_re, columns_im, objective, start, limits)
+    return minimise_in(workspace, columns_re, columns_im, objective, start, limits, stop)
 
 
 @kernel
@@ -256,6 +274,7 @@ def minimise_in(
     objective: Objective,
     start: Complex,
     limits: Limits,
+    stop: Flag,
 ) -> Minimum:
     """`minimise` in a workspace into which `start` was loaded.
 
@@ -277,6 +296,8 @@ def minimise_in(
     idle = 0
 
     for iteration in range(limits.max_iterations):
+        if stop[0] != 0:
+            return Minimum(point, value, iteration, evaluations, ITERATION_LIMIT)
         rate = sphere.slope(direction, grad)
         if not rate < 0.0:
             if steepest:

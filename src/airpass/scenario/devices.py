@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.errors import InvalidInput
 from airpass.core.numbers import is_list, reals
 from airpass.core.randomness import Purpose, stream
@@ -35,6 +35,7 @@ class DeviceDraw:
             count=checks.whole("devices.count", self.count, 1),
             seed=checks.whole("devices.seed", self.seed, 0),
         )
+        memory.require(160.0 * self.count, "devices", "devices.count")
         for name in ("x_range_m", "y_range_m", "gain_range"):
             given = getattr(self, name)
             label = f"devices.{name}"

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.errors import InvalidInput
 from airpass.core.numbers import is_list
 from airpass.core.text import shown
@@ -39,6 +39,11 @@ class Receiver:
             antennas=checks.whole("receiver.antennas", self.antennas, 1),
             spacing_m=checks.positive("receiver.spacing_m", self.spacing_m),
             min_gap_m=checks.at_least("receiver.min_gap_m", self.min_gap_m, 0.0),
+        )
+        memory.require(
+            64.0 * self.waveguides * (1 + self.antennas),
+            "layouts",
+            "receiver.waveguides or receiver.antennas",
         )
         for name in ("length_m", "height_m"):
             checks.keep(self, **{name: self._each(name, checks.positive)})

@@ -21,7 +21,7 @@ from airpass.channel.pass_uplink import PassUplink
 from airpass.channel.sampled import SampledResponse
 from airpass.channel.sampled_uplink import SampledUplink
 from airpass.channel.segments import Segments
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.errors import InvalidInput
 from airpass.core.files import write_atomically
 from airpass.core.numbers import reals
@@ -69,6 +69,9 @@ class Scenario:
         if self.channel.responses is not None:
             return
         receiver, devices = self.receiver, self.devices
+        memory.require(
+            96.0 * receiver.waveguides * devices.count, "channels", "devices.count or receiver.waveguides"
+        )
         if devices.z_m.max() < receiver.heights.min() - CLOSEST_M:
             return
         for m, (y, z, length) in enumerate(

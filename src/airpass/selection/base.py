@@ -14,6 +14,8 @@ from airpass.core.errors import InvalidInput
 from airpass.core.registry import Method, RecordedMethod, Report
 from airpass.core.types import Complex, Real
 
+DRAWN = 10_000  # random beams that are drawn at a time
+
 
 @dataclass(frozen=True, eq=False)
 class BeamSearch:
@@ -139,7 +141,10 @@ def random_beams(count: int, dimension: int, rng: np.random.Generator) -> Comple
 
     They are drawn one after the other: the first beams do not depend on `count`.
     """
-    parts = rng.standard_normal((count, 2, dimension))
-    beams = parts[:, 0] + 1j * parts[:, 1]
-    unit: Complex = beams / np.linalg.norm(beams, axis=1, keepdims=True)
+    unit = np.empty((count, dimension), np.complex128)
+    for start in range(0, count, DRAWN):  # in blocks, because Ctrl-C waits for the end of each
+        stop = min(start + DRAWN, count)
+        parts = rng.standard_normal((stop - start, 2, dimension))
+        beams = parts[:, 0] + 1j * parts[:, 1]
+        unit[start:stop] = beams / np.linalg.norm(beams, axis=1, keepdims=True)
     return unit

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 from airpass import aircomp
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.errors import InvalidInput
 from airpass.core.text import shown
 from airpass.core.types import Complex, Real
-from airpass.optim.conic import LiftedProgram
+from airpass.optim.conic import LiftedProgram, program_bytes
 from airpass.selection.api import checked_channels, checked_priorities, checked_weights, select
 from airpass.selection.hrmc import Hrmc
 
@@ -76,6 +76,7 @@ def upper_bound(effective: Complex, priorities: Real | None = None) -> Certifica
     if not able.any():
         return Certificate(0, 0.0, multipliers)
     chosen, values = np.ascontiguousarray(effective[:, able]), values[able]
+    memory.require(program_bytes(*chosen.shape), "semidefinite programs", "the number of devices")
     top = 1.0 if counted else float(values.max())  # the program has the largest priority as its unit
     found = LiftedProgram(chosen).solve(np.zeros((chosen.shape[0],) * 2, np.complex128), values / top)
     # The bound holds for these only, whatever the solver returns.
@@ -111,6 +112,7 @@ def check_set(effective: Complex, devices: Sequence[int], seed: int = 0, starts:
     if picked.selected.all():
         return SetCheck("feasible", picked.beam, None)
     size = chosen.shape[0]
+    memory.require(program_bytes(*chosen.shape), "semidefinite programs", "the number of devices")
     found = LiftedProgram(chosen).solve(np.zeros((size, size), np.complex128), np.ones(chosen.shape[1]))
     if float(found.multipliers.sum()) > _largest(chosen, found.multipliers) * (1.0 + ROUNDING):
         return SetCheck("infeasible", None, found.multipliers)

@@ -12,10 +12,11 @@ from itertools import combinations
 
 import numpy as np
 
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import Report
-from airpass.core.types import Complex, Real
+from airpass.core.types import Complex, Flag, Real
+from airpass.kernels.interrupts import run
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
@@ -43,7 +44,9 @@ def pair_margin(first: Complex, second: Complex) -> float:
 
 
 @kernel
-def best_beam(columns_re: Real, columns_im: Real, starts: Complex, iterations: int) -> tuple[Complex, float]:
+def best_beam(
+    columns_re: Real, columns_im: Real, starts: Complex, iterations: int, stop: Flag
+) -> tuple[Complex, float]:
     """The beam with the largest weakest score over all columns, and that score."""
     limits = cg.Limits(3e-2, iterations, 1e-9)
     best = starts[0].copy()
@@ -51,11 +54,13 @@ def best_beam(columns_re: Real, columns_im: Real, starts: Complex, iterations: i
     for s in range(starts.shape[0]):
         beam = starts[s].copy()
         for temperature in TEMPERATURES:
-            beam = cg.minimise(columns_re, columns_im, Softmin(temperature), beam, limits).point
+            beam = cg.minimise(columns_re, columns_im, Softmin(temperature), beam, limits, stop).point
         weakest = np.min(projections.squares(columns_re, columns_im, beam))
         if weakest > margin:
             best = beam
             margin = weakest
+        if stop[0] != 0:
+            break
     return best, margin
 
 
@@ -106,7 +111,12 @@ class Exhaustive(SelectionMethod):
 
     def _beams(self, effective: Complex, rng: np.random.Generator) -> Complex:
         """Random starts."""
+        memory.require(64.0 * self.starts * len(effective), "random starts", "starts")
         return random_beams(self.starts, len(effective), rng)
+
+    def _work(self, chosen: Complex) -> float:
+        """Operations for a subset, at most."""
+        return (1 + self.starts) * TEMPERATURES.size * self.iterations * cg.operations(*chosen.shape)
 
     def _first_feasible(
         self,
@@ -132,7 +142,9 @@ class Exhaustive(SelectionMethod):
                 tried += 1
                 chosen = np.ascontiguousarray(effective[:, list(subset)])
                 starts = np.vstack([dominant_eigenvector(chosen)[None, :], beams])
-                beam, margin = best_beam(*projections.split(chosen), starts, self.iterations)
+                beam, margin = run(
+                    best_beam, *projections.split(chosen), starts, self.iterations, work=self._work(chosen)
+                )
                 if margin >= 1.0 and (best is None or margin > best[0]):
                     best = (margin, beam)
             if best is not None:

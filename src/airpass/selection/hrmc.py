@@ -17,15 +17,15 @@ With priorities v_k, the terms of the surrogate are multiplied by v_k, and sums 
 numbers of devices.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.registry import Report, threads_field
-from airpass.core.types import Complex, Real
+from airpass.core.types import Complex, Flag, Real
+from airpass.kernels.interrupts import run_each
 from airpass.kernels.jit import kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
@@ -67,7 +67,7 @@ def reweights(scores: Real, sharpness: float, floor: float, priorities: Real, ou
 
 @kernel
 def _algorithm_1(
-    columns_re: Real, columns_im: Real, priorities: Real, start: Complex, parameters: Parameters
+    columns_re: Real, columns_im: Real, priorities: Real, start: Complex, parameters: Parameters, stop: Flag
 ) -> tuple[Complex, float, float, int, int, int]:
     """Algorithm 1 from one start: beam, value, weakest score; stages, iterations, evaluations."""
     searched = start.copy()  # line 1
@@ -80,10 +80,10 @@ def _algorithm_1(
     stages = 0
     previous_value = -1.0
     previous_weakest = 0.0
-    while stages < parameters.max_stages:  # line 4
+    while stages < parameters.max_stages and stop[0] == 0:  # line 4
         objective = Saturating(weights, sharpness, level)
         found = cg.minimise_in(  # line 5
-            workspace, columns_re, columns_im, objective, searched, parameters.stage
+            workspace, columns_re, columns_im, objective, searched, parameters.stage, stop
         )
         searched = found.point
         stages += 1
@@ -106,7 +106,7 @@ def _algorithm_1(
     scores = workspace.scores
     searched_value, searched_weakest = value_rank(scores, priorities)  # line 9
     active = np.flatnonzero((scores >= 1.0 - parameters.margin) & (priorities > 0.0))  # line 10
-    if active.size == 0:  # lines 11, 15
+    if active.size == 0 or stop[0] != 0:  # lines 11, 15
         return searched, searched_value, searched_weakest, stages, iterations, evaluations
     active_re = np.empty((columns_re.shape[0], active.size))
     active_im = np.empty((columns_re.shape[0], active.size))
@@ -118,7 +118,7 @@ def _algorithm_1(
     scale = max(1.0, np.min(scores[active]))
     margin_objective = Softmin(parameters.margin_temperature * scale)
     found = cg.minimise(  # line 12
-        active_re, active_im, margin_objective, searched, parameters.consolidation
+        active_re, active_im, margin_objective, searched, parameters.consolidation, stop
     )
     consolidated = found.point
     iterations += found.iterations
@@ -178,6 +178,7 @@ class Hrmc(SelectionMethod):
         self, effective: Complex, priorities: Real, rng: np.random.Generator, report: Report
     ) -> BeamSearch:
         """The same with sums of priorities in place of numbers of devices."""
+        memory.require(self.starts * (64.0 * effective.shape[0] + 512.0), "random starts", "starts")
         columns_re, columns_im = projections.split(effective)
         step_scale = min(1.0, LARGE_K / effective.shape[1])
         step, tolerance = float(self.initial_step), float(self.tolerance)
@@ -198,15 +199,12 @@ class Hrmc(SelectionMethod):
         starts = [dominant_eigenvector(effective, priorities)]
         starts += list(random_beams(self.starts - 1, effective.shape[0], rng))
 
-        def run(start: Complex) -> tuple[Complex, float, float, int, int, int]:
-            return _algorithm_1(columns_re, columns_im, priorities, start, parameters)
-
-        threads = min(self.threads, self.starts)
-        if threads == 1:
-            found = [run(start) for start in starts]
-        else:
-            with ThreadPoolExecutor(threads) as pool:
-                found = list(pool.map(run, starts))
+        found = run_each(
+            _algorithm_1,
+            [(columns_re, columns_im, priorities, start, parameters) for start in starts],
+            work=self.max_stages * self.stage_iterations * cg.operations(*effective.shape),
+            threads=min(self.threads, self.starts),
+        )
         best = max(found, key=lambda one: (one[1], one[2]))  # the first of equals, in the order of the starts
         work = {
             "stages": sum(one[3] for one in found),

@@ -21,9 +21,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.registry import Report
-from airpass.core.types import Complex, Mask, Real
+from airpass.core.types import Complex, Flag, Mask, Real
+from airpass.kernels.interrupts import run
 from airpass.kernels.jit import inlined, kernel
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim import projections
@@ -52,7 +53,7 @@ BEHIND_ROOT = 0.25
 
 @inlined
 def _anneal(
-    columns_re: Real, columns_im: Real, start: Complex, random_weights: Real, priorities: Real
+    columns_re: Real, columns_im: Real, start: Complex, random_weights: Real, priorities: Real, stop: Flag
 ) -> tuple[Complex, int, int]:
     """The smooth count at increasing powers: beam, conjugate-gradient iterations, evaluations."""
     iterations = 0
@@ -62,7 +63,7 @@ def _anneal(
     beam = start
     for stage, doublings in enumerate(ANNEAL):
         objective = Hill(random_weights if stage < WEIGHTED else priorities, doublings, 1.0)
-        found = cg.minimise(columns_re, columns_im, objective, beam, limits)
+        found = cg.minimise(columns_re, columns_im, objective, beam, limits, stop)
         beam = found.point
         iterations += found.iterations
         evaluations += found.evaluations
@@ -71,7 +72,13 @@ def _anneal(
 
 @inlined
 def _raise_weakest(
-    columns_re: Real, columns_im: Real, start: Complex, wanted: Mask, priorities: Real, exceeded: float
+    columns_re: Real,
+    columns_im: Real,
+    start: Complex,
+    wanted: Mask,
+    priorities: Real,
+    exceeded: float,
+    stop: Flag,
 ) -> tuple[Complex, int, int]:
     """Raise the weakest score of the wanted devices: beam of the best rank, iterations, evaluations.
 
@@ -90,7 +97,8 @@ def _raise_weakest(
     for doublings in RAISE:
         # In units of the weakest score the objective is the same, and high powers stay in range.
         unit = 1.0 / np.sqrt(max(np.min(scores[devices]), 1e-100))
-        found = cg.minimise(wanted_re * unit, wanted_im * unit, Hill(equal, doublings, 0.0), trial, limits)
+        objective = Hill(equal, doublings, 0.0)
+        found = cg.minimise(wanted_re * unit, wanted_im * unit, objective, trial, limits, stop)
         trial = found.point
         iterations += found.iterations
         evaluations += found.evaluations
@@ -100,7 +108,7 @@ def _raise_weakest(
             beam, value, weakest = trial, reached, margin
         # The power mean of the scores with exponent -p is an upper bound of the weakest. It is largest here.
         mean = (found.value / devices.size) ** (-(0.5**doublings)) / (unit * unit)
-        if value > exceeded or mean < 1.0:
+        if value > exceeded or mean < 1.0 or stop[0] != 0:
             break
     return beam, iterations, evaluations
 
@@ -155,7 +163,13 @@ def _smaller(wanted: Mask, outsider: int, priorities: Real, scores: Real, swap: 
 
 @kernel
 def _grow(
-    columns_re: Real, columns_im: Real, priorities: Real, start: Complex, outsiders: int, polished: float
+    columns_re: Real,
+    columns_im: Real,
+    priorities: Real,
+    start: Complex,
+    outsiders: int,
+    polished: float,
+    stop: Flag,
 ) -> tuple[Complex, float, float, int, int]:
     """One more device at a time: beam, value, weakest score; iterations and evaluations.
 
@@ -169,7 +183,7 @@ def _grow(
     tried = np.zeros(scores.size, np.bool_)
     left = outsiders
     growing = True
-    while growing:
+    while growing and stop[0] == 0:
         weighted = (outsiders - left) % 2 == 0
         outsider = _best_outside(scores, priorities, tried, weighted) if left > 0 else -1
         growing = outsider >= 0
@@ -181,16 +195,18 @@ def _grow(
         elif value == 0.0 or value < polished:
             break
         exceeded = value if growing else np.inf
-        trial, used, spent = _raise_weakest(columns_re, columns_im, beam, wanted, priorities, exceeded)
+        trial, used, spent = _raise_weakest(columns_re, columns_im, beam, wanted, priorities, exceeded, stop)
         iterations, evaluations = iterations + used, evaluations + spent
         reached = projections.squares(columns_re, columns_im, trial)
         more, margin = value_rank(reached, priorities)
         swap = 0
-        while growing and more <= value and swap <= SWAPS:
+        while growing and more <= value and swap <= SWAPS and stop[0] == 0:
             fewer = _smaller(wanted, outsider, priorities, scores, swap)
             if np.array_equal(fewer, wanted):
                 break
-            trial, used, spent = _raise_weakest(columns_re, columns_im, beam, fewer, priorities, exceeded)
+            trial, used, spent = _raise_weakest(
+                columns_re, columns_im, beam, fewer, priorities, exceeded, stop
+            )
             iterations, evaluations = iterations + used, evaluations + spent
             reached = projections.squares(columns_re, columns_im, trial)
             more, margin = value_rank(reached, priorities)
@@ -212,6 +228,7 @@ def _search(
     starts: Complex,
     weights: Real,
     outsiders: int,
+    stop: Flag,
 ) -> tuple[Complex, int, int]:
     """The best of a known beam and the results of all starts; iterations and evaluations."""
     iterations = 0
@@ -221,7 +238,9 @@ def _search(
     best = known
     best_value, best_weakest = value_rank(projections.squares(columns_re, columns_im, known), priorities)
     for number in range(starts.shape[0]):
-        beam, used, tried = _anneal(columns_re, columns_im, starts[number], weights[number], priorities)
+        if stop[0] != 0:
+            break
+        beam, used, tried = _anneal(columns_re, columns_im, starts[number], weights[number], priorities, stop)
         iterations, evaluations = iterations + used, evaluations + tried
         scores = projections.squares(columns_re, columns_im, beam)
         annealed[number] = scores >= 1.0
@@ -234,7 +253,7 @@ def _search(
         if repeated or value < best_value - behind:
             continue
         beam, value, weakest, used, tried = _grow(
-            columns_re, columns_im, priorities, beam, outsiders, best_value
+            columns_re, columns_im, priorities, beam, outsiders, best_value, stop
         )
         iterations, evaluations = iterations + used, evaluations + tried
         if value > best_value or (value == best_value and weakest > best_weakest):
@@ -251,6 +270,11 @@ def _matched(effective: Complex, priorities: Real) -> Complex:
         return dominant_eigenvector(effective)
     matched: Complex = np.ascontiguousarray(effective[:, strongest] / lengths[strongest])
     return matched
+
+
+def _operations(chains: int, devices: int) -> float:
+    """Operations of one start, about."""
+    return (len(ANNEAL) + len(RAISE) * OUTSIDERS) * MAX_ITERATIONS * cg.operations(chains, devices)
 
 
 def regrow(effective: Complex, beam: Complex, priorities: Real | None = None) -> Complex:
@@ -272,7 +296,16 @@ def regrow(effective: Complex, beam: Complex, priorities: Real | None = None) ->
     """
     columns_re, columns_im = projections.split(effective)
     values = np.ones(effective.shape[1]) if priorities is None else scaled_priorities(priorities)
-    return _grow(columns_re, columns_im, values, np.ascontiguousarray(beam), OUTSIDERS, 0.0)[0]
+    return run(
+        _grow,
+        columns_re,
+        columns_im,
+        values,
+        np.ascontiguousarray(beam),
+        OUTSIDERS,
+        0.0,
+        work=_operations(*effective.shape),
+    )[0]
 
 
 @dataclass(frozen=True)
@@ -302,17 +335,20 @@ class HrmcPlus(SelectionMethod):
     ) -> BeamSearch:
         """The same with sums of priorities in place of numbers of devices."""
         chains, devices = effective.shape
+        memory.require(self.starts * (64.0 * chains + 32.0 * devices), "random starts", "starts")
         # One row per start: the first starts do not depend on their number.
         draws = rng.standard_normal((self.starts - 1, 2 * chains + devices))
         beams = draws[:, :chains] + 1j * draws[:, chains : 2 * chains]
         beams /= np.linalg.norm(beams, axis=1, keepdims=True)
         weights = np.exp(self.spread * draws[:, 2 * chains :])
-        beam, iterations, evaluations = _search(
+        beam, iterations, evaluations = run(
+            _search,
             *projections.split(effective),
             priorities,
             _matched(effective, priorities),
             np.vstack([dominant_eigenvector(effective, priorities), beams]),
             np.vstack([np.ones(devices), weights]) * priorities,
             self.outsiders,
+            work=self.starts * _operations(chains, devices),
         )
         return BeamSearch(beam=beam, work={"iterations": iterations, "evaluations": evaluations})

@@ -23,7 +23,8 @@ import numpy as np
 
 from airpass.core import checks
 from airpass.core.registry import Report
-from airpass.core.types import Complex, Real
+from airpass.core.types import Complex, Flag, Real
+from airpass.kernels.interrupts import run
 from airpass.kernels.jit import kernel
 from airpass.optim.projections import split, squares
 from airpass.selection.base import BeamSearch, SelectionMethod
@@ -70,7 +71,7 @@ def _refit(
 
 @kernel
 def _forward(
-    columns: Complex, columns_re: Real, columns_im: Real, passes: int, share: float
+    columns: Complex, columns_re: Real, columns_im: Real, passes: int, share: float, stop: Flag
 ) -> tuple[Complex, int]:
     size, count = columns.shape
     strength = np.zeros(count)
@@ -85,7 +86,7 @@ def _forward(
     scheduled = 1
     if strength[first] < 1.0:
         return beam, 0
-    while scheduled < count:
+    while scheduled < count and stop[0] == 0:
         scores = squares(columns_re, columns_im, beam)
         best = -1
         for k in range(count):
@@ -105,7 +106,7 @@ def _forward(
 
 
 @kernel
-def _backward(columns: Complex, columns_re: Real, columns_im: Real) -> tuple[Complex, int]:
+def _backward(columns: Complex, columns_re: Real, columns_im: Real, stop: Flag) -> tuple[Complex, int]:
     size, count = columns.shape
     members = np.ones(count)
     gram = columns @ columns.conjugate().T
@@ -118,7 +119,7 @@ def _backward(columns: Complex, columns_re: Real, columns_im: Real) -> tuple[Com
         for k in range(count):
             if members[k] > 0.0 and (weakest < 0 or scores[k] < scores[weakest]):
                 weakest = k
-        if scores[weakest] >= 1.0 or left == 1:
+        if scores[weakest] >= 1.0 or left == 1 or stop[0] != 0:
             return beam, left
         members[weakest] = 0.0
         gram -= np.outer(columns[:, weakest], columns[:, weakest].conjugate())
@@ -128,6 +129,12 @@ def _backward(columns: Complex, columns_re: Real, columns_im: Real) -> tuple[Com
 def _parts(effective: Complex) -> tuple[Complex, Real, Real]:
     columns = np.ascontiguousarray(effective)
     return columns, *split(columns)
+
+
+def _operations(effective: Complex) -> float:
+    """Operations of one refit for every device, about."""
+    size, count = effective.shape
+    return float(count * (20.0 * size**3 + 8.0 * size * count))
 
 
 @dataclass(frozen=True)
@@ -148,7 +155,13 @@ class Mp(SelectionMethod):
 
     def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
         """Grow the set from the strongest device."""
-        beam, scheduled = _forward(*_parts(effective), self.passes, float(self.regularisation))
+        beam, scheduled = run(
+            _forward,
+            *_parts(effective),
+            self.passes,
+            float(self.regularisation),
+            work=self.passes * _operations(effective),
+        )
         return BeamSearch(beam=beam, work={"scheduled": scheduled})
 
 
@@ -160,5 +173,5 @@ class MpBackward(SelectionMethod):
 
     def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
         """Shrink the set from all devices."""
-        beam, left = _backward(*_parts(effective))
+        beam, left = run(_backward, *_parts(effective), work=_operations(effective))
         return BeamSearch(beam=beam, work={"left": left})

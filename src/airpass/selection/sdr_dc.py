@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from airpass.aircomp import scores
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.registry import Report
 from airpass.core.types import Complex, Real
 from airpass.kernels.clock import now
-from airpass.optim.conic import LiftedProgram
+from airpass.optim.conic import LiftedProgram, program_bytes
 from airpass.optim.ranking import rank
 from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector
 
@@ -170,6 +170,7 @@ class SdrDc(SelectionMethod):
 
     def search(self, effective: Complex, rng: np.random.Generator, report: Report) -> BeamSearch:
         """Run both stages; return the best beam seen in either."""
+        memory.require(program_bytes(*effective.shape), "semidefinite programs", "the number of devices")
         run = _Run(effective, self, report)
         order = np.argsort(sparsity_order(run), kind="stable")
         count = effective.shape[1]

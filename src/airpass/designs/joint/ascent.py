@@ -418,6 +418,8 @@ def ascend(
                 accepted = True
                 break
             step = line_search.next_trial(value, lower, step, slope)
+            if stop[0] != 0:
+                break
         if not accepted:
             point[:] = old_point
             _unpack(point, unit, layout, beam)

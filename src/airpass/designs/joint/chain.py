@@ -37,6 +37,7 @@ from airpass.designs.joint.descent import descend
 from airpass.designs.joint.space import Space, exact_scores
 from airpass.designs.joint.sweep import Goal, Moves
 from airpass.designs.joint.wanted import Wanted, wanted_of
+from airpass.kernels.interrupts import Stopped
 from airpass.optim import conjugate_gradient as cg
 from airpass.optim.ranking import value_rank
 from airpass.scenario import Scenario
@@ -154,10 +155,6 @@ class Found:
     def weakest(self, devices: Index) -> float:
         """The smallest score of some devices."""
         return float(self.scores[devices].min())
-
-
-class Stopped(Exception):
-    """The time limit has passed, or the search was cancelled."""
 
 
 class Chain:

@@ -14,7 +14,7 @@ import numpy as np
 
 from airpass.channel.field import segment_span
 from airpass.channel.segments import BORDER
-from airpass.core.types import Complex, Index, Real, Short, Single
+from airpass.core.types import Complex, Flag, Index, Real, Short, Single
 from airpass.designs.joint.space import Space, response_row
 from airpass.designs.joint.wanted import LANES, Wanted
 from airpass.kernels.jit import inlined, kernel
@@ -64,6 +64,7 @@ def scan(
     beside: Single,
     rows: Short,
     total: Single,
+    stop: Flag,
 ) -> bool:
     """T on the grid of one waveguide, up to a positive factor.
 
@@ -83,10 +84,12 @@ def scan(
         Scratch array for table entries, shape (LANES, 2, P), if the table is not stored.
     total
         Output, shape (P,).
+    stop
+        The scan ends early once the entry is not zero.
 
     Returns
     -------
-    Whether T is not zero.
+    Whether T is not zero; false if the scan was ended.
     """
     largest = 0.0
     for k in range(sums.size):
@@ -102,10 +105,14 @@ def scan(
     total[:] = np.float32(0.0)
     if space.table.shape[0] > 0:
         for start in range(0, sums.size, LANES):
+            if stop[0] != 0:
+                return False
             _add_rows(total, space.table[waveguide], wanted.device, start, along, beside)
         return True
     order = np.arange(LANES)
     for start in range(0, sums.size, LANES):
+        if stop[0] != 0:
+            return False
         for lane in range(LANES):
             response_row(space, waveguide, wanted.device[start + lane], 0, rows[lane, 0], rows[lane, 1])
         _add_rows(total, rows, order, 0, along[start : start + LANES], beside[start : start + LANES])

@@ -24,6 +24,7 @@ from airpass.scenario.candidates import search_places
 from airpass.scenario.scenario import CLOSEST_M
 
 ENTRY_BYTES = 4  # real and imaginary part of a table entry
+FILLED = 10_000_000  # entries that are computed at a time
 
 
 class Space(NamedTuple):
@@ -90,9 +91,9 @@ def response_row(space: Space, waveguide: int, device: int, first: int, out_re: 
 
 
 @kernel
-def fill_table(space: Space, waveguide: int) -> None:
-    """Table entries of one waveguide."""
-    for k in range(space.field.device_x.size):
+def fill_table(space: Space, waveguide: int, first: int, last: int) -> None:
+    """Table entries of some devices at one waveguide."""
+    for k in range(first, last):
         response_row(space, waveguide, k, 0, space.table[waveguide, k, 0], space.table[waveguide, k, 1])
 
 
@@ -144,8 +145,10 @@ def space_of(scenario: Scenario, scale: Real, step_m: float, table_bytes: float)
         places,
         counts,
     )
+    block = max(1, FILLED // points)  # in blocks, because Ctrl-C waits for the end of each
     for m in range(shape[0]):
-        fill_table(space, m)
+        for first in range(0, scale.size, block):
+            fill_table(space, m, first, min(first + block, scale.size))
     return space
 
 

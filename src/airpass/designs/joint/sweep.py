@@ -409,7 +409,7 @@ def sweep(
     beam, after = start_beam, before
     tried = 0
     for index in range(waveguides + 1):
-        found = cg.minimise(re * root, im * root, hill, beam, moves.beam)
+        found = cg.minimise(re * root, im * root, hill, beam, moves.beam, stop)
         beam, after = found.point, found.value
         if index == waveguides or stop[0] != 0:
             break
@@ -421,7 +421,7 @@ def sweep(
             w.sum_re[k] = np.float32(sums[k].real)
             w.sum_im[k] = np.float32(sums[k].imag)
         _slopes(squares, wanted.counted, goal.doublings, goal.floor, slopes)
-        if not scan(space, wanted, m, beam[m], sums, slopes, along, beside, rows, total):
+        if not scan(space, wanted, m, beam[m], sums, slopes, along, beside, rows, total, stop):
             continue
         line = _Line(
             space,
