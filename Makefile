@@ -7,10 +7,11 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 TRACERS := .venv-sionna .venv-deepmimo
 OUT ?= runs/demo
+SEED ?= 1
 PIP_VERSION := 26.3
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt
 
-.PHONY: help demo check test lint bench test-importers clean
+.PHONY: help demo check test lint bench attack test-importers clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -34,6 +35,10 @@ bench: $(VENV)/.installed-bench $(PEERS)/.installed ## benchmarks against peers 
 	$(BIN)/airpass data fetch mnist
 	$(BIN)/airpass data fetch cifar10
 	$(BIN)/python benchmarks/run.py
+
+attack: $(VENV)/.installed-test ## 20,000 bad inputs and 200 killed runs (three quarters of an hour); see docs/reliability.md
+	PYTHONPATH=$(CURDIR)/tests $(BIN)/python -m attack.campaign --seed $(SEED) --out runs/attack-$(SEED)
+	PYTHONPATH=$(CURDIR)/tests $(BIN)/python -m attack.faults --seed $(SEED) --out runs/faults-$(SEED)
 
 test-importers: $(TRACERS:=/.installed) ## tests with Sionna RT and DeepMIMO, in environments of their own
 	.venv-sionna/bin/python -m pytest tests/importers/test_sionna_rt.py
