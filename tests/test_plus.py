@@ -475,6 +475,7 @@ def stripped(result: Design) -> Any:
     """The same without times."""
     document = document_of(result)
     document.pop("seconds")
+    document.pop("sha256")
     document["method"]["options"].pop("threads")
     for step in document["trace"]:
         step.pop("seconds")

@@ -392,7 +392,8 @@ class TestKilled:
     def test_between_times_and_rows(self, kind: signal.Signals, done: Path, tmp_path: Path) -> None:
         out = tmp_path / "out"
         program = f"""
-import os, sys
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # it is ignored in the background of a shell
 sys.path.insert(0, {str(Path(__file__).parent)!r})
 import test_storage
 from pathlib import Path
@@ -486,7 +487,9 @@ class TestDisk:
         monkeypatch.chdir(tmp_path)
         Path("study.toml").write_text(STUDY)
         Path("file").touch()
-        assert_refused(run(*command, "--out", "file/out"), "file/out: cannot be written (Not a directory)")
+        assert_refused(
+            run(*command, "--out", "file/out"), "file/out: cannot be written (", "not a directory)"
+        )
 
     @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write to any folder")
     def test_a_read_only_folder(self, run: Any, tmp_path: Path) -> None:
@@ -500,7 +503,7 @@ class TestDisk:
         (tmp_path / "b").symlink_to(tmp_path / "a")
         with pytest.raises(InvalidInput, match="cannot be written"):
             write_atomically(tmp_path / "a", b"x")
-        with pytest.raises(InvalidInput, match="cannot be written"):
+        with pytest.raises(InvalidInput, match="is not the name of a file"):
             write_atomically(tmp_path / "zero\0byte", b"x")
 
 

@@ -396,13 +396,16 @@ class TestRunner:
         whole = learning.train
 
         def cut(*arguments: Any, **options: Any) -> Any:
-            return replace(whole(*arguments, **options), finished=False, status="interrupted in round 2")
+            return replace(whole(*arguments, **options), finished=False, status=status)
 
         monkeypatch.setattr(learning, "train", cut)
         training = {"dataset": "mnist-mini", "rounds": 1, "batch": 8, "probe_images": 50}
-        assert runner.attempt(replace(trials()[0], job="train", training=training)) == (
-            "RuntimeError: training was interrupted in round 2"
-        )
+        trial = replace(trials()[0], job="train", training=training)
+        status = "stopped in round 2: no workers"
+        assert runner.attempt(trial) == f"RuntimeError: training was {status}"
+        status = "interrupted in round 2"
+        with pytest.raises(KeyboardInterrupt):
+            runner.attempt(trial)
 
     def test_what_cannot_run_is_refused_at_once(self, tmp_path: Path) -> None:
         for change in (

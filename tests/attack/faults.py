@@ -284,6 +284,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--out", type=Path, default=Path("runs/faults"))
     given = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background of a shell
     results = run_all(given.seed, given.runs, given.jobs, given.out)
     counts = Counter((one["fault"], one["kind"], one["outcome"]) for one in results)
     for (fault, kind, outcome), count in sorted(counts.items()):

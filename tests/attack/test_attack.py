@@ -27,7 +27,7 @@ def test_nothing_but_right_results_and_clear_refusals(
     failures = [one for one in results if one["outcome"] == "FAILED"]
     assert not failures
     outcomes = {one["outcome"] for one in results}
-    assert {"designed", "refused", "read", "done"} <= outcomes  # the attack reaches all of them
+    assert {"designed", "refused", "done"} <= outcomes  # the attack reaches all of them
 
 
 def test_a_case_can_be_repeated(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
