@@ -427,6 +427,11 @@ class TestPython:
         with pytest.raises(InvalidInput, match=r"link = .*: must be"):
             airpass.train(wrong)
 
+    def test_long_paths(self) -> None:
+        for function in (airpass.load, airpass.load_responses, Scenario.load):
+            with pytest.raises(InvalidInput, match=r"cannot be read|no such file"):
+                function("x" * 5000 + ".npz")
+
     @pytest.mark.parametrize("wrong", [None, 3, "x", [], {}, 1j, np.zeros(2)])
     def test_paths_are_texts(self, wrong: Any) -> None:
         for function in (airpass.load, Scenario.load):

@@ -1,5 +1,6 @@
 """Results as objects: save them, open them again, draw them, and turn them into data frames."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -46,7 +47,7 @@ def load(path: str | Path) -> Any:
         selections for a stack of draws.
     """
     place = Path(path)
-    if place.is_dir():
+    if os.path.isdir(place):  # unlike `Path.is_dir`, it takes names of any length
         if not (place / HISTORY).exists():
             raise InvalidInput(f"{path}: has no {HISTORY}; give a file, or the folder of airpass train")
         place /= HISTORY

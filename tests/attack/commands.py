@@ -74,7 +74,7 @@ def check(arguments: Sequence[str]) -> str:
         assert "internal error" not in err, lines[-1]
         return "refused"
     assert code == 0 or "check-method" in arguments, f"exit code {code}: {err[-300:]}"
-    if "--json" in arguments and arguments[-1] == "-":
+    if "--json" in arguments and arguments[-1] == "-" and not {"--help", "-h"} & set(arguments):
         json.loads(out)
     return "done"
 

@@ -1,5 +1,6 @@
 """Arrays from users' files: NumPy `.npy` and `.npz`, and MATLAB `.mat`."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def read_array(path: Path, variable: str | None = None, flag: str = "--variable"
     Any
         The array, with the axes that it has in NumPy or MATLAB.
     """
-    if not path.is_file():
+    if not os.path.isfile(path):  # unlike `Path.is_file`, it takes names of any length
         raise InvalidInput(f"{path}: no such file")
     readers = {".npy": _read_npy, ".npz": _read_npz, ".mat": _read_mat}
     reader = readers.get(path.suffix.lower())
@@ -52,7 +53,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, Any]:
         What the file holds under these names, with the axes of NumPy or MATLAB. A text is an array with one
         string. Names that the file does not have are left out.
     """
-    if not path.is_file():
+    if not os.path.isfile(path):  # unlike `Path.is_file`, it takes names of any length
         raise InvalidInput(f"{path}: no such file")
     suffix = path.suffix.lower()
     if suffix == ".npz":
