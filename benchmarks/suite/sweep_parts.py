@@ -7,7 +7,8 @@ import numpy as np
 
 from airpass import Scenario
 from airpass.core.types import Complex, Flag, Real, Short, Single
-from airpass.designs.joint.chain import BEAM_LIMITS, Chain, Found
+from airpass.designs.joint.chain import BEAM_LIMITS, Chain
+from airpass.designs.joint.found import Found
 from airpass.designs.joint.scan import candidates, scan
 from airpass.designs.joint.space import Space
 from airpass.designs.joint.sweep import Goal, hill_value, sum_waveguide, sweep

@@ -18,7 +18,7 @@ import numpy as np
 from airpass import aircomp
 from airpass.core.types import Complex, Flag, Index, Mask, Real
 from airpass.designs.joint.ascent import AscentLimits, ascend
-from airpass.designs.joint.chain import Found
+from airpass.designs.joint.found import Found
 from airpass.designs.joint.space import Space, exact_scores, space_of
 from airpass.designs.joint.wanted import wanted_of
 from airpass.geometry.base import anywhere

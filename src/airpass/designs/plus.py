@@ -25,7 +25,8 @@ from airpass.core.threads import processors
 from airpass.core.types import Complex, Flag, Real
 from airpass.designs import wideband
 from airpass.designs.base import CentreSteps, DesignMethod, DesignSearch, OnStep, Start, Step
-from airpass.designs.joint.chain import Chain, Found, Problem
+from airpass.designs.joint.chain import Chain, Problem
+from airpass.designs.joint.found import Found
 from airpass.designs.joint.space import ENTRY_BYTES, space_of
 from airpass.designs.margins import exact_margins, margins
 from airpass.kernels.clock import now
@@ -279,7 +280,7 @@ class AirpassPlus(DesignMethod):
         centre = first.run(scenario.centre, seed, named, report, start)
         steps = named.steps
 
-        def note(phase: str, found: wideband.Found) -> None:
+        def note(phase: str, found: Found) -> None:
             best = best_rank[0] < found.rank
             best_rank[0] = max(best_rank[0], found.rank)
             step = Step(len(steps), *rank(found.scores), now() - began, best, phase)
@@ -316,7 +317,7 @@ class AirpassPlus(DesignMethod):
         if not self.polish or status != "done":
             note("end" if status == "done" else status, best)
         return DesignSearch(
-            best.beams, space.channels(best.layout), best.layout, None, tuple(steps), status, search.work
+            best.beam, space.channels(best.layout), best.layout, None, tuple(steps), status, search.work
         )
 
     def _kicks(self, problem: Problem) -> int:

@@ -16,7 +16,6 @@ layout of the centre frequency with beams for all subcarriers.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -24,10 +23,10 @@ import numpy as np
 from airpass import wideband
 from airpass.core.randomness import Purpose, stream
 from airpass.core.types import Complex, Index, Real, Single
+from airpass.designs.joint.found import Found
 from airpass.designs.wideband_sweep import Line, State, move_antenna, solve_beams, sweep
 from airpass.kernels.clock import now
 from airpass.optim.conjugate_gradient import Limits
-from airpass.optim.ranking import value_rank
 from airpass.optim.subcarriers import Goal
 from airpass.scenario import Scenario
 from airpass.scenario.candidates import search_places
@@ -50,42 +49,6 @@ ENTRY_BYTES = 8  # of a response in the table
 
 class Stopped(Exception):
     """The time limit has passed."""
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A layout, its beams, and the combined scores they give."""
-
-    layout: Real
-    beams: Complex  # shape (S, M)
-    scores: Real  # shape (K,)
-    priorities: Real  # v_k
-
-    @cached_property
-    def rank(self) -> tuple[float, float]:
-        """Sum of the selected devices' priorities, and the weakest score among them."""
-        return value_rank(self.scores, self.priorities)
-
-    @property
-    def value(self) -> float:
-        """Sum of the selected devices' priorities."""
-        return self.rank[0]
-
-    @cached_property
-    def selected(self) -> Index:
-        """The selected devices with a priority above zero, by number."""
-        return np.flatnonzero((self.scores >= 1.0) & (self.priorities > 0.0))
-
-    @cached_property
-    def order(self) -> Index:
-        """The devices with a priority above zero: the selected first, each part by falling v_k z_k."""
-        counts = self.priorities > 0.0
-        order = np.lexsort((-self.priorities * self.scores, ~((self.scores >= 1.0) & counts)))
-        return order[counts[order]]
-
-    def weakest(self, devices: Index) -> float:
-        """The smallest score of some devices."""
-        return float(self.scores[devices].min())
 
 
 def _better(one: Found, other: Found) -> Found:
@@ -153,7 +116,7 @@ class Space:
         terms = np.ascontiguousarray(np.stack(parts, axis=2))
         sums = terms.sum(axis=1).transpose(1, 0, 2)
         re, im = np.ascontiguousarray(sums.real), np.ascontiguousarray(sums.imag)
-        return State(found.layout.copy(), terms, re, im, found.beams.copy())
+        return State(found.layout.copy(), terms, re, im, found.beam.copy())
 
 
 class Search:
@@ -287,7 +250,7 @@ class Search:
 
     def regrown(self, found: Found) -> Found:
         """The same layout with beams that add devices."""
-        beams = grown(self.space.problem(found.layout), found.beams, False)
+        beams = grown(self.space.problem(found.layout), found.beam, False)
         return self.keep(self.space.at(found.layout, beams))
 
     def added(self, found: Found, devices: Index) -> Found:
@@ -318,7 +281,7 @@ class Search:
         layout = found.layout.copy()
         picked = random.integers(len(layout))
         layout[picked] = self.space.scenario.random_layout(random)[picked]
-        return self.space.at(layout, found.beams)
+        return self.space.at(layout, found.beam)
 
     def raced(self, found: Found, target: float) -> Found:
         """A value above `target`, or give up soon."""
@@ -352,6 +315,6 @@ class Search:
         for doublings in POLISH:
             self.descend(self.best, devices, doublings, 0.0, POLISH_SWEEPS)
         self.refined(self.best, devices, POLISH[-1])
-        beams = grown(self.space.problem(self.best.layout), self.best.beams)
+        beams = grown(self.space.problem(self.best.layout), self.best.beam)
         self.keep(self.space.at(self.best.layout, beams))
         self.note("polish", self.best)

@@ -9,6 +9,7 @@ all positions and the beam.
     sweep    antennas moved one by one, the beam by conjugate gradients
     descent  sweeps until F decreases little
     ascent   positions and beam together, by a quasi-Newton method
+    found    a design that was found, and its rank
     chain    a first design, and kicks that improve it
 
 Derivations and measurements: docs/airpass-plus.md.

@@ -34,12 +34,12 @@ from airpass.core.types import Complex, Flag, Index, Real
 from airpass.designs.base import Start
 from airpass.designs.joint.ascent import AscentLimits, ascend
 from airpass.designs.joint.descent import descend
+from airpass.designs.joint.found import Found
 from airpass.designs.joint.space import Space, exact_scores
 from airpass.designs.joint.sweep import Goal, Moves
 from airpass.designs.joint.wanted import Wanted, wanted_of
 from airpass.kernels.interrupts import Stopped
 from airpass.optim import conjugate_gradient as cg
-from airpass.optim.ranking import value_rank
 from airpass.scenario import Scenario
 from airpass.scenario.segments import moved_to, segments_at
 from airpass.selection.base import dominant_eigenvector, scaled_priorities
@@ -101,60 +101,11 @@ class Problem:
         channels = self.scenario.uplink.channels(layout)
         return aircomp.effective_channels(channels, self.scenario.weights, self.scenario.budget)
 
-    def at(self, layout: Real, beam: Complex | None = None) -> "Found":
+    def at(self, layout: Real, beam: Complex | None = None) -> Found:
         """A layout with a beam, or with the dominant eigenvector."""
         if beam is None:
             beam = dominant_eigenvector(self.effective(layout))
         return Found(layout, beam, exact_scores(self.scenario, self.space, layout, beam), self.priorities)
-
-
-@dataclass(frozen=True, eq=False)
-class Found:
-    """A layout, a beam, and the scores they give, in units of the margins."""
-
-    layout: Real
-    beam: Complex
-    scores: Real
-    priorities: Real  # v_k
-
-    @cached_property
-    def rank(self) -> tuple[float, float]:
-        """Sum of the selected devices' priorities, and the weakest score among them."""
-        return value_rank(self.scores, self.priorities)
-
-    @property
-    def value(self) -> float:
-        """Sum of the selected devices' priorities."""
-        return self.rank[0]
-
-    @cached_property
-    def selected(self) -> Index:
-        """The selected devices with a priority above zero, by number."""
-        return np.flatnonzero((self.scores >= 1.0) & (self.priorities > 0.0))
-
-    @cached_property
-    def order(self) -> Index:
-        """The devices with a priority above zero: the selected first, each part by falling v_k z_k."""
-        counts = self.priorities > 0.0
-        order = np.lexsort((-self.priorities * self.scores, ~((self.scores >= 1.0) & counts)))
-        return order[counts[order]]
-
-    def first(self, count: int) -> Index:
-        """The first devices of `order`, by number."""
-        return np.sort(self.order[:count])
-
-    def number_above(self, value: float) -> int:
-        """How many of the first devices of `order` are worth more than `value`; all if they are not."""
-        worth = np.cumsum(self.priorities[self.order])
-        return min(int(np.searchsorted(worth, value, side="right")) + 1, worth.size)
-
-    def smooth_count(self, power: float) -> float:
-        """sum_k v_k/(1 + z_k^p), the smooth count of devices that are not selected."""
-        return float(np.sum(self.priorities / (1.0 + self.scores**power)))
-
-    def weakest(self, devices: Index) -> float:
-        """The smallest score of some devices."""
-        return float(self.scores[devices].min())
 
 
 class Chain:
