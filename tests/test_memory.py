@@ -172,3 +172,9 @@ def test_an_error_of_the_allocation_ends_in_one_line(run: Any, monkeypatch: pyte
 
     monkeypatch.setattr("airpass.designs.api.design_method", fail)
     assert_refused(run("design", "--quiet"), "not enough memory")
+
+
+def test_scattered_waves() -> None:
+    scenario = Scenario.from_dict({"channel": {"rician_k_db": 3.0, "rician_waves": 10**9}})
+    with pytest.raises(InvalidInput, match=r"scattered waves need .* lower channel\.rician_waves"):
+        design(scenario, "distributed-m")

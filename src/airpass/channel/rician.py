@@ -28,7 +28,7 @@ from functools import lru_cache
 import numpy as np
 
 from airpass.channel.factor import ChannelFactor, Room
-from airpass.core import checks
+from airpass.core import checks, memory
 from airpass.core.errors import InvalidInput
 from airpass.core.randomness import Purpose, stream
 from airpass.core.types import Complex, Real
@@ -111,6 +111,7 @@ class Rician(ChannelFactor):
 def _drawn(seed: int, waveguides: int, devices: int, waves: int) -> Real:
     """phi/(2 pi) and u, shape (2, M, K, S); each device has a stream of its own."""
     shape = (2, waveguides, waves)
+    memory.require(32.0 * waveguides * waves * devices, "scattered waves", "channel.rician_waves")
     drawn = np.stack([stream(seed, Purpose.SCATTER, k).random(shape) for k in range(devices)], axis=2)
     drawn[1] = 2.0 * drawn[1] - 1.0
     return drawn
