@@ -423,6 +423,11 @@ class TestRedraw:
         (tmp_path / "fig.toml").write_text("[figure]\nwidht = 3\n")
         assert_refused(run("plot", tmp_path, "--config", tmp_path / "fig.toml"), "figure.widht", "width")
 
+    def test_long_titles_are_wrapped(self, tmp_path: Path) -> None:
+        drawn(tmp_path / "words", title="many words " * 30)
+        drawn(tmp_path / "one", title="W" * 300)  # matplotlib warns if nothing is left for the axes
+        assert (tmp_path / "one" / "heights.png").exists()
+
 
 class TestPages:
     def test_a_sweep_has_one(self, tmp_path: Path) -> None:

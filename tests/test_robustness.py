@@ -217,6 +217,7 @@ class TestAiming:
     ("options", "word"),
     [
         ({"position_mm": -1.0}, "position_mm"),
+        ({"position_mm": 1e9}, "must not exceed the length of the waveguides"),
         ({"position_mm": 1.0, "channel_error": -1.0}, "channel_error"),
         ({"position_mm": 1.0, "draws": 0}, "draws"),
         ({"position_mm": 1.0, "seed": -1}, "seed"),

@@ -132,6 +132,11 @@ def tolerance(
             f"{design.scenario.channel.label}: are known at their places and for their devices only; set "
             "position_mm and displacement_mm to 0"
         )
+    longest_mm = 1e3 * float(design.scenario.receiver.lengths.max())
+    if position_mm > longest_mm:
+        raise InvalidInput(
+            f"position_mm = {position_mm:g}: must not exceed the length of the waveguides, {longest_mm:g} mm"
+        )
     seed = design.seed if seed is None else checks.whole("seed", seed, 0)
     memory.require(96.0 * draws, "results of the draws", "draws")
     sent = {name: np.empty(draws) for name in RECEIVERS}

@@ -1,5 +1,6 @@
 """Line charts of a study, with confidence intervals."""
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ MOST_BANDS = 4  # with more lines in a panel, confidence intervals are bars
 WIDEST_BAND = 0.3  # so are those that on average take more than this part of the height
 REACH = 0.35  # confidence intervals extend the axes by at most this part of the range of the means
 LEGEND_MARGIN_PT = 10.0  # left free beside a legend, on both sides together
+TITLE_MARGIN_PT = 60.0  # left of a title: ticks and label of the axis
 LEAST_POINTS = 2.0  # smallest range of an axis of percentages
 COLUMN_GAP = 1.2  # between columns of a legend, in units of the size of its text
 LINE_PT = 8.0  # distance between labels at the ends of lines
@@ -134,7 +136,7 @@ def _block(
         axes.set_axis_off()
     for place, (axes, panel) in enumerate(zip(grid, block, strict=False)):
         handles |= _panel(axes, chart, panel, styles)
-        _name_panel(axes, chart, panel, first + place)
+        _name_panel(axes, chart, panel, first + place, width / chart.columns)
     shown = [handles[key] for key in styles if key in handles]
     if not shown:
         return
@@ -147,11 +149,24 @@ def _block(
         )
 
 
-def _name_panel(axes: Axes, chart: Chart, panel: Panel, number: int) -> None:
-    """The title of a panel, or in a paper the letter below it."""
+def _wrapped(title: str, width: float) -> str:
+    """A title in lines that fit into the width in inches, three at most; one with formulas as it is."""
+    if "$" in title:
+        return title
+    font = FontProperties(size=mpl.rcParams["axes.titlesize"])
+    lines = []
+    for line in title.splitlines():
+        length = text_to_path.get_text_width_height_descent(line, font, ismath=False)[0]
+        letters = max(8, int(len(line) * (72.0 * width - TITLE_MARGIN_PT) / max(length, 1.0)))
+        lines += textwrap.wrap(line, letters)
+    return "\n".join(lines[:3]) + ("..." if len(lines) > 3 else "")
+
+
+def _name_panel(axes: Axes, chart: Chart, panel: Panel, number: int, width: float) -> None:
+    """The title of a panel, or in a paper the letter below it; `width` is that of the panel in inches."""
     axes.set(xlabel=typeset(panel.xlabel), ylabel=typeset(panel.ylabel))
     if chart.format.mode == "screen":
-        axes.set_title(typeset(panel.title))
+        axes.set_title(_wrapped(typeset(panel.title), width))
     elif len(chart.panels) > 1:
         letter = chr(ord("a") + number % 26)
         axes.set_xlabel(typeset(f"{panel.xlabel}\n({letter}) {panel.title}".rstrip()))
