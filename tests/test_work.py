@@ -32,7 +32,7 @@ def check(found: Mapping[str, int], measured: Mapping[str, int], slack: float) -
     [
         ("hrmc", SMALL, {"stages": 233, "iterations": 1603, "evaluations": 2591}),
         ("hrmc", LARGE, {"stages": 230, "iterations": 2598, "evaluations": 4363}),
-        ("hrmc+", LARGE, {"iterations": 16919, "evaluations": 30943}),
+        ("hrmc+", LARGE, {"iterations": 20360, "evaluations": 36736}),
         ("sdr-dc", SMALL, {"solves": 385}),
     ],
 )

@@ -179,7 +179,7 @@ class Draws(Sequence[Selection]):
         with one_blas_thread():
             watch = Stopwatch()
             effective = aircomp.effective_channels(matrix, self.weights, self.budget)
-            rng = stream(self.seed, Purpose.SELECTION)
+            rng = stream(self.seed, Purpose.SELECTION, 0)
             if self.priorities is None:
                 found = self.method.search(effective, rng, self.report)
             else:
