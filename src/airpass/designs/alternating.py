@@ -81,7 +81,7 @@ class AlternatingDesign(DesignMethod):
             better = best is None or (value, weakest) > best[:2]
             if better:
                 best = (value, weakest, layout, found.beam, channels)
-            step = Step(iteration, *rank(scores), now() - began, better)
+            step = Step(iteration, *rank(scores), now() - began, better, layout=layout)
             trace.append(step)
             on_step(step)
             _add(work, "selection", found.work)

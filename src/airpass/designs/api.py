@@ -299,7 +299,7 @@ def design(
         method=chosen,
         layout=found.layout,
         array=found.array,
-        trace=found.trace,
+        trace=tuple(replace(step, layout=None) for step in found.trace),
         status=found.status,
         work=found.work,
         seconds=watch.seconds,

@@ -29,6 +29,8 @@ class Step:
     seconds: float  # since the design began
     best: bool  # better than all iterations before
     phase: str = "round"  # name of the phase
+    # Antenna positions, shape (M, N), for `on_step`; None for arrays, and in the trace of a design.
+    layout: Real | None = field(default=None, compare=False, repr=False)
 
 
 OnStep = Callable[[Step], None]

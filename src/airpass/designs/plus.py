@@ -100,7 +100,9 @@ class _Trace:
         """Append a step, and pass it to the caller's thread."""
         count, weakest = rank(found.scores * self.margins)
         seconds = now() - self.search.began
-        step = Step(len(self.steps), count, weakest, seconds, found.rank > self.best, phase)
+        step = Step(
+            len(self.steps), count, weakest, seconds, found.rank > self.best, phase, layout=found.layout
+        )
         self.best = max(self.best, found.rank)
         self.steps.append((step, found.rank))
         self.search.news.put((self.index, step))
@@ -283,7 +285,7 @@ class AirpassPlus(DesignMethod):
         def note(phase: str, found: Found) -> None:
             best = best_rank[0] < found.rank
             best_rank[0] = max(best_rank[0], found.rank)
-            step = Step(len(steps), *rank(found.scores), now() - began, best, phase)
+            step = Step(len(steps), *rank(found.scores), now() - began, best, phase, found.layout)
             steps.append(step)
             on_step(step)
             score = named_score(step.selected_count, step.weakest_score)
