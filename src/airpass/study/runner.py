@@ -250,7 +250,9 @@ class DaskCluster:
     def _watch(self, ended: threading.Event) -> None:
         """Say so while there are no workers: after ten seconds, then every minute."""
         since, pause, state = time.monotonic(), FIRST_NOTICE_S, "none so far"
-        while not ended.wait(1.0):
+        over = False
+        while not over:
+            over = ended.wait(1.0)
             try:
                 workers = len(self.client.scheduler_info()["workers"])
             except Exception:  # the scheduler is gone; `as_completed` reports it
@@ -259,7 +261,7 @@ class DaskCluster:
                 if pause == NOTICE_EVERY_S:
                     self.notice(f"{workers} {'worker' if workers == 1 else 'workers'} at {self.address}")
                 since, pause, state = time.monotonic(), FIRST_NOTICE_S, "none left"
-            elif time.monotonic() - since >= pause:
+            elif not over and time.monotonic() - since >= pause:
                 self.notice(
                     f"waiting for workers at {self.address}: {state}; "
                     f"start one with: dask worker {self.address} --nthreads 1"
