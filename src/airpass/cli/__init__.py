@@ -1,5 +1,5 @@
-"""The command line. `main` runs it; commands are in designs.py, learning.py, methods.py, motion.py,
-presets.py, results.py, studies.py and turns.py."""
+"""The command line. `main` runs it; commands are in designs.py, explore.py, learning.py, methods.py,
+motion.py, presets.py, results.py, studies.py and turns.py."""
 
 import os
 import sys
@@ -10,6 +10,7 @@ import click
 
 from airpass.cli import (  # noqa: F401  (they add their commands)
     designs,
+    explore,
     learning,
     methods,
     motion,

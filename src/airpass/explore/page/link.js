@@ -1,0 +1,33 @@
+// States in links: JSON, compressed, in URL-safe base 64.
+
+const START = "#state=";
+
+/** @param {Uint8Array} bytes @param {"compress" | "decompress"} way @returns {Promise<Uint8Array>} */
+async function through(bytes, way) {
+  const stream = way === "compress" ? new CompressionStream("deflate-raw") : new DecompressionStream("deflate-raw");
+  const blob = new Blob([/** @type {any} */ (bytes)]);
+  return new Uint8Array(await new Response(blob.stream().pipeThrough(stream)).arrayBuffer());
+}
+
+/** The address of this page with a state, without the token.
+ * @param {import("./types.js").State} state @returns {Promise<string>} */
+export async function linkTo(state) {
+  const packed = await through(new TextEncoder().encode(JSON.stringify(state)), "compress");
+  let text = "";
+  for (const byte of packed) text += String.fromCharCode(byte);
+  const plain = btoa(text).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
+  return `${location.origin}/${START}${plain}`;
+}
+
+/** The state of this page's address; null if it has none, or a damaged one.
+ * @returns {Promise<import("./types.js").State | null>} */
+export async function linkedState() {
+  if (!location.hash.startsWith(START)) return null;
+  try {
+    const text = atob(location.hash.slice(START.length).replaceAll("-", "+").replaceAll("_", "/"));
+    const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
+    return JSON.parse(new TextDecoder().decode(await through(bytes, "decompress")));
+  } catch {
+    return null;
+  }
+}
