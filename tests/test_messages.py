@@ -1,6 +1,8 @@
 """What commands print besides results: progress, waiting, and errors in the words of the command line."""
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -255,6 +257,23 @@ def test_an_error_in_the_users_own_code_is_one_line(run: Any, tmp_path: Path) ->
         .startswith("airpass: own.py, line 2, in broken: IndexError: index 99999")
     )
     assert "Traceback" not in outcome.err
+
+
+def test_an_interrupt_that_python_ignores_is_repeated(tmp_path: Path) -> None:
+    """Python goes on after an exception in a finaliser, also after Ctrl-C."""
+    own = tmp_path / "own.py"
+    own.write_text(
+        "import time\n\n\nclass Interrupted:\n    def __del__(self):\n        raise KeyboardInterrupt\n\n\n"
+        "def slow(effective, rng):\n    Interrupted()\n    time.sleep(30)\n    return effective[:, 0]\n"
+    )
+    channels = tmp_path / "g.npy"
+    np.save(channels, np.ones((2, 3), dtype=complex))
+    command = [sys.executable, "-m", "airpass", "select", "--channels", str(channels), "--budget", "1"]
+    done = subprocess.run(
+        [*command, "--method", f"{own}:slow"], capture_output=True, text=True, timeout=25, check=False
+    )
+    assert done.returncode == 130
+    assert done.stderr == "airpass: interrupted\n"
 
 
 def test_a_run_without_a_folder_replaces_no_other(tmp_path: Path) -> None:

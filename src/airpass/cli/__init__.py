@@ -20,7 +20,7 @@ from airpass.cli import (  # noqa: F401  (they add their commands)
     turns,
 )
 from airpass.cli.root import Debug, cli
-from airpass.cli.streams import open_streams, tell
+from airpass.cli.streams import open_streams, repeat_interrupts, tell
 from airpass.core.errors import InvalidInput, users_line
 from airpass.core.text import LONGEST_LINE, shortened
 
@@ -37,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if "_AIRPASS_COMPLETE" in os.environ:  # the shell asks for words that complete a command
         cli.main(prog_name="airpass")
     try:
+        if arguments is None:  # a process of its own
+            repeat_interrupts()
         # Not cli.main: it takes the end of a file, an EOFError, for an interrupt.
         with cli.make_context("airpass", list(sys.argv[1:] if arguments is None else arguments)) as ctx:
             cli.invoke(ctx)

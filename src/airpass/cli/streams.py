@@ -1,15 +1,21 @@
-"""The standard streams of a command: closed ones, standard output for JSON alone, and messages."""
+"""The standard streams of a command, messages, and interrupts that must not get lost."""
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOWrapper
+from typing import Any
 
 import click
 
 from airpass.core.errors import InvalidInput
 from airpass.core.text import one_line
+
+
+AGAIN_S = 0.02  # after which an interrupt that Python has ignored is repeated
 
 
 class Closed(TextIOWrapper):
@@ -31,6 +37,33 @@ def open_streams() -> None:
             setattr(sys, name, Closed(open(os.devnull, mode), encoding="utf-8", errors="replace"))  # noqa: SIM115
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal without Greek letters shows "?"
+
+
+def repeat_interrupts() -> None:
+    """Repeat an interrupt that Python ignores.
+
+    Ctrl-C may arrive while Python runs a callback of the garbage collector. Then Python prints a traceback
+    and goes on, as if nothing had happened.
+    """
+    before = sys.unraisablehook
+
+    def hook(unraisable: Any) -> None:
+        if issubclass(unraisable.exc_type, KeyboardInterrupt):
+            timer = threading.Timer(AGAIN_S, _interrupt)
+            timer.daemon = True
+            timer.start()
+        else:
+            before(unraisable)
+
+    sys.unraisablehook = hook
+
+
+def _interrupt() -> None:
+    """Send SIGINT to the main thread, also while it sleeps."""
+    if hasattr(signal, "pthread_kill"):
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+    else:
+        signal.raise_signal(signal.SIGINT)
 
 
 def tell(message: str) -> None:

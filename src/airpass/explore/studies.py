@@ -91,7 +91,7 @@ class OpenStudy:
         found = chart_json(chart)
         for panel in found["panels"]:
             for line in panel["lines"]:
-                line |= self._origin(panel, line)
+                line.update(self._origin(panel, line))
         return found
 
     def _origin(self, panel: Mapping[str, Any], line: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,7 +20,7 @@ const DASHES = /** @type {Record<string, number[]>} */ ({ "-": [], "--": [7, 4],
  * @property {{at: number[], text: string[]} | null} [ticks]  on x
  * @property {boolean} [table]  whether numbers are offered as a table
  * @property {(series: number, place: number) => void} [onPoint]  called when a point is clicked
- * @property {[number, number]} [yRange]
+ * @property {boolean} [whole]  whether ticks on y are whole numbers
  */
 
 /** A look for lines that no scheme has. @param {string} name @param {number} place @returns {Look} */
@@ -162,7 +162,7 @@ export class LineChart {
       cursor: { points: { show: false }, drag: { x: false, y: false } },
       scales: {
         x: { time: false, distr: log.includes("x") ? 3 : 1, range: padded(log.includes("x")) },
-        y: { distr: log.includes("y") ? 3 : 1, ...(this.options.yRange === undefined ? {} : { range: this.options.yRange }) },
+        y: { distr: log.includes("y") ? 3 : 1 },
         right: {},
       },
       axes: [
@@ -180,7 +180,14 @@ export class LineChart {
                   at.map((one) => ticks.text[ticks.at.indexOf(one)] ?? ""),
               }),
         },
-        { ...axis, label: this.options.ylabel, labelFont: "12px system-ui", labelSize: 20, size: 48 },
+        {
+          ...axis,
+          label: this.options.ylabel,
+          labelFont: "12px system-ui",
+          labelSize: 20,
+          size: 48,
+          ...(this.options.whole === true ? { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500] } : {}),
+        },
         ...(this.options.right === undefined
           ? []
           : [{ ...axis, scale: "right", side: 1, label: this.options.right, labelFont: "12px system-ui", labelSize: 20, grid: { show: false } }]),

@@ -13,7 +13,7 @@ export class Connection {
     this.waiting = new Map();
     /** @type {Set<(open: boolean) => void>} */
     this.watchers = new Set();
-    /** Called when a connection that was open is lost. */
+    /** Called when a connection that was open is lost. @type {() => void} */
     this.onLost = () => undefined;
   }
 

@@ -123,6 +123,7 @@ export class DesignPanel {
       right: "weakest score",
       height: 180,
       table: false,
+      whole: true,
     });
     const before = store.state;
     try {
@@ -188,29 +189,29 @@ export class DesignPanel {
       this.pins.replaceChildren(el("p", { class: "note" }, "Pin designs to compare methods on the same devices."));
       return;
     }
-    const table = el(
-      "table",
-      {},
-      el(
-        "thead",
-        {},
-        el("tr", {}, ...["design", "devices", "weakest", "SDR, dB", ""].map((text) => el("th", { scope: "col" }, text))),
-      ),
-    );
-    const body = el("tbody");
+    const list = el("ul", { class: "pins" });
     for (const pin of store.pins) {
       const { answer } = pin;
       const compared = store.compare?.id === pin.id;
-      body.append(
+      list.append(
         el(
-          "tr",
+          "li",
           { class: compared ? "compared" : null, "data-pin": pin.id },
-          el("th", { scope: "row" }, thumbnail(answer), el("span", {}, pin.label), difference(pin)),
-          el("td", {}, `${answer.selected_count}/${answer.scores.length}`),
-          el("td", {}, fmt(answer.weakest_score)),
-          el("td", {}, fixed(answer.sdr_db, 1)),
+          thumbnail(answer),
           el(
-            "td",
+            "div",
+            { class: "pin-text" },
+            el("strong", {}, pin.label),
+            el(
+              "span",
+              {},
+              `${answer.selected_count} of ${answer.scores.length} devices, weakest ${fmt(answer.weakest_score)}, ` +
+                `SDR ${fixed(answer.sdr_db, 1)} dB, ${answer.radio}`,
+            ),
+            difference(pin),
+          ),
+          el(
+            "div",
             { class: "actions" },
             el("button", { type: "button", onclick: () => store.change(pin.state) }, "Show"),
             el(
@@ -223,8 +224,7 @@ export class DesignPanel {
         ),
       );
     }
-    table.append(body);
-    this.pins.replaceChildren(el("div", { class: "scroll" }, table));
+    this.pins.replaceChildren(list);
   }
 }
 
@@ -234,7 +234,7 @@ function difference(pin) {
   if (store.compare?.id !== pin.id || now === null || now.selected.length !== pin.answer.selected.length) return null;
   const gained = now.selected.filter((chosen, k) => chosen && !pin.answer.selected[k]).length;
   const lost = now.selected.filter((chosen, k) => !chosen && pin.answer.selected[k]).length;
-  return el("span", { class: "difference" }, ` Room: +${gained} \u2212${lost} devices`);
+  return el("span", { class: "difference" }, `The room has ${gained} devices more and ${lost} fewer.`);
 }
 
 /** A small picture of a design. @param {Answer} answer @returns {SVGSVGElement} */

@@ -129,6 +129,7 @@ export class EvaluatePanel {
       ylabel: "aligned devices",
       log: "x",
       height: 220,
+      whole: true,
     }).set(
       Object.entries(found.means).map(([name, means], place) => ({
         label: RECEIVERS[name] ?? name,
@@ -149,6 +150,7 @@ export class EvaluatePanel {
       xlabel: "position error, mm",
       ylabel: "aligned devices",
       height: 220,
+      whole: true,
     }).set(
       Object.entries(found.means).map(([name, means], place) => ({
         label: RECEIVERS[name] ?? name,

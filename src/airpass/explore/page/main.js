@@ -159,6 +159,9 @@ async function start() {
   for (const topic of /** @type {const} */ (["answer", "turn"])) store.subscribe(topic, showSummary);
   store.subscribe("answer", announce);
   store.subscribe("error", showError);
+  store.subscribe("compare", () => {
+    for (const part of document.querySelectorAll(".comparing")) part.toggleAttribute("hidden", store.compare === null);
+  });
   store.subscribe("answer", () => (byId("busy").textContent = ""));
   await store.start(restored);
   byId("opened").textContent = store.hello.title;

@@ -7,6 +7,8 @@ import { store } from "./store.js";
 const MARGIN_M = 1; // around waveguides and devices, as in the figures
 const MOST_LABELS = 24; // more devices are numbered only if zoomed in
 const LABEL_SCALE = 3; // zoom from which on all devices are numbered
+const LABEL_PX = [44, 13]; // size of a label
+const LABEL_SIDES = [[0, -17], [0, 18], [32, 0], [-32, 0], [0, -30], [0, 31]]; // of a device, in order of preference
 const STACK_PX = 16; // distance of waveguides at the same y
 const RADIUS_PX = 6.5; // of a device with the mean weight
 const STEPS_M = { plain: 0.1, large: 1, small: 0.01 }; // of arrow keys: alone, with Shift, with Alt
@@ -656,6 +658,7 @@ export class RoomView {
     const mean = answer.weights.reduce((a, b) => a + b, 0) / Math.max(1, answer.weights.length);
     const labels = count <= MOST_LABELS || this.view.scale > LABEL_SCALE * 20;
     const before = store.compare?.answer.selected ?? null;
+    const sides = labels && count <= MOST_LABELS ? this.labelSides(devices) : null;
     for (let k = 0; k < count; k++) {
       const chosen = answer.selected[k] ?? false;
       const size = clamp(Math.sqrt((answer.weights[k] ?? mean) / mean), 0.6, 1.8) * RADIUS_PX;
@@ -667,7 +670,8 @@ export class RoomView {
       const y = this.py(devices.y_m[k]).toFixed(2);
       const marked = store.marked === k ? " marked" : "";
       const name = `device ${chosen ? "selected" : "unselected"}${marked}${change}`;
-      const key = `${x} ${y} ${name} ${label} ${size.toFixed(1)}`;
+      const side = sides?.[k] ?? LABEL_SIDES[0];
+      const key = `${x} ${y} ${name} ${label} ${size.toFixed(1)} ${side}`;
       if (key === this.drawn[k].key) continue;
       this.drawn[k].key = key;
       const { made } = this.drawn[k];
@@ -677,7 +681,27 @@ export class RoomView {
       shape.setAttribute("transform", `scale(${(size / RADIUS_PX).toFixed(3)})`);
       const text = /** @type {SVGTextElement} */ (made.querySelector("text"));
       if (text.textContent !== label) text.textContent = label;
+      text.setAttribute("x", String(side[0]));
+      text.setAttribute("y", String(side[1] + 4));
     }
+  }
+
+  /** Where labels are: on the first side of their device that is free, as in the figures.
+   * @param {import("./types.js").Devices} devices @returns {number[][]} */
+  labelSides(devices) {
+    const at = devices.x_m.map((x, k) => [this.px(x), this.py(devices.y_m[k])]);
+    /** @type {number[][]} */
+    const taken = [];
+    return at.map(([x, y], k) => {
+      const free = (/** @type {number[]} */ [dx, dy]) => {
+        const near = (/** @type {number[]} */ [ox, oy], /** @type {number} */ width, /** @type {number} */ height) => Math.abs(x + dx - ox) < width && Math.abs(y + dy - oy) < height;
+        const onDevice = at.some((other, j) => j !== k && near(other, 30, 13));
+        return !onDevice && !taken.some((label) => near(label, LABEL_PX[0], LABEL_PX[1]));
+      };
+      const side = LABEL_SIDES.find(free) ?? LABEL_SIDES[0];
+      taken.push([x + side[0], y + side[1]]);
+      return side;
+    });
   }
 }
 

@@ -184,7 +184,10 @@ export class Store {
   /** @param {string} label @param {State} [state] @param {Answer} [answer] @returns {Pin | null} */
   pin(label, state = this.state, answer = this.answer ?? undefined) {
     if (answer === undefined) return null;
-    const pin = { id: this.nextPin++, label, state, answer };
+    const known = new Set(this.pins.map((one) => one.label));
+    let name = label;
+    for (let number = 2; known.has(name); number++) name = `${label} ${number}`;
+    const pin = { id: this.nextPin++, label: name, state, answer };
     this.pins = [...this.pins, pin];
     this.publish("pins");
     return pin;
