@@ -14,7 +14,6 @@ import click
 from airpass.core.errors import InvalidInput
 from airpass.core.text import one_line
 
-
 AGAIN_S = 0.02  # after which an interrupt that Python has ignored is repeated
 
 

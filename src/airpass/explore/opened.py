@@ -178,11 +178,11 @@ def unpacked(text: str) -> dict[str, Any]:
         raw = base64.urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
         reader = zlib.decompressobj(-zlib.MAX_WBITS)
         plain = reader.decompress(raw, LONGEST_STATE)
-        if reader.unconsumed_tail or not reader.eof:
-            raise InvalidInput("link: is damaged, or holds too large a state; copy it again from the page")
-        state = json.loads(plain)
+        whole = reader.eof and not reader.unconsumed_tail
+        state: Any = json.loads(plain) if whole else None
     except (ValueError, binascii.Error, zlib.error, RecursionError):
         raise InvalidInput("link: is damaged; copy it again from the page") from None
+    if not whole:
+        raise InvalidInput("link: is damaged, or holds too large a state; copy it again from the page")
     read_state(state, Trusted())
-    found: dict[str, Any] = state
-    return found
+    return dict(state)

@@ -6,6 +6,7 @@ import json
 import logging
 import secrets
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from importlib.resources import files
@@ -13,7 +14,6 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import tornado.httpserver
-import tornado.netutil
 import tornado.web
 import tornado.websocket
 
@@ -53,14 +53,15 @@ class Server:
         self.pages: set[Socket] = set()
         self._assets = _assets()
         try:
-            sockets = tornado.netutil.bind_sockets(port, LOOPBACK)
+            listening = socket.create_server((LOOPBACK, port), backlog=128)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             raise InvalidInput(
                 f"port = {port}: cannot be used ({reason}); choose another, or omit it"
             ) from None
-        self._sockets = sockets
-        self.port: int = sockets[0].getsockname()[1]
+        listening.setblocking(False)
+        self._listening = listening
+        self.port: int = listening.getsockname()[1]
         self._stop: asyncio.Event | None = None
 
     @property
@@ -106,7 +107,7 @@ class Server:
             log_function=lambda _: None,
         )
         http = tornado.httpserver.HTTPServer(application, max_body_size=1024, max_header_size=65536)
-        http.add_sockets(self._sockets)
+        http.add_socket(self._listening)
         warming = loop.run_in_executor(None, warm_up)
         if on_ready is not None:
             on_ready()
