@@ -71,9 +71,16 @@ async def connect(server: Server) -> WebSocketClientConnection:
     """A connection with the headers of the page."""
     host = f"127.0.0.1:{server.port}"
     headers = {"Origin": f"http://{host}", "Cookie": f"{server.cookie}={server.token}"}
-    return await websocket_connect(
-        HTTPRequest(f"ws://{host}/socket", headers=headers), max_message_size=2**26
-    )
+    request = HTTPRequest(f"ws://{host}/socket", headers=headers)
+    return await websocket_connect(request, max_message_size=2**26)
+
+
+async def close(socket: WebSocketClientConnection) -> None:
+    """Close a connection, and wait until it is closed."""
+    socket.close()
+    while await asyncio.wait_for(socket.read_message(), 10) is not None:
+        pass
+    await asyncio.sleep(0)  # so that its stream is closed too
 
 
 def talk(server: Server, script: Callable[[Client], Coroutine[Any, Any, Any]]) -> Any:
@@ -84,6 +91,6 @@ def talk(server: Server, script: Callable[[Client], Coroutine[Any, Any, Any]]) -
         try:
             return await script(client)
         finally:
-            client.socket.close()
+            await close(client.socket)
 
     return asyncio.run(main())

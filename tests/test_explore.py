@@ -35,7 +35,7 @@ from airpass.explore.studies import open_stored
 from airpass.results import save
 from airpass.study.stored import open_study
 from command_line import assert_refused
-from exploring import Client, connect, serving, talk
+from exploring import Client, close, connect, serving, talk
 
 SMALL = {"scenario": {"devices": {"count": 6, "seed": 3}, "receiver": {"waveguides": 3, "antennas": 3}}}
 
@@ -451,6 +451,7 @@ class TestTheServer:
             with suppress(WebSocketClosedError):  # it may be closed before all is sent
                 await other.socket.write_message("x" * (LARGEST_MESSAGE + 1))
             assert await other.socket.read_message() is None
+            other.socket.close()
             assert (await client.ask("live", state=SMALL))["type"] == "answer"
 
         talk(server, script)
@@ -460,12 +461,12 @@ class TestTheServer:
             sockets = [await connect(server) for _ in range(MOST_PAGES)]
             assert await asyncio.to_thread(upgrade, server) == 503
             for socket in sockets:
-                socket.close()
+                await close(socket)
             for _ in range(50):
                 await asyncio.sleep(0.1)
                 if not server.pages:
                     break
-            (await connect(server)).close()
+            await close(await connect(server))
 
         asyncio.run(main())
 
