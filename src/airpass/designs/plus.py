@@ -87,12 +87,13 @@ def problem_of(scenario: Scenario, options: "AirpassPlus", aims: Real) -> Proble
 
 
 class _Trace:
-    """The steps of one chain."""
+    """The steps of one chain; those after all chains are `final`."""
 
-    def __init__(self, index: int, search: "_Search", margins: Real) -> None:
+    def __init__(self, index: int, search: "_Search", margins: Real, final: bool = False) -> None:
         self.index = index
         self.search = search
         self.margins = margins
+        self.final = final
         self.steps: list[tuple[Step, tuple[float, float]]] = []  # steps, with their ranks
         self.best = (-1.0, 0.0)
 
@@ -105,7 +106,7 @@ class _Trace:
         )
         self.best = max(self.best, found.rank)
         self.steps.append((step, found.rank))
-        self.search.news.put((self.index, step))
+        self.search.news.put((self, step, found.rank))
         if phase == "first design":
             self.search.reserve = min(self.search.reserve, seconds)
 
@@ -113,14 +114,16 @@ class _Trace:
 class _Search:
     """Runs chains in threads, watches the time, and calls the caller's callbacks in the caller's thread."""
 
-    def __init__(self, options: "AirpassPlus", live: bool, on_step: OnStep, report: Report) -> None:
+    def __init__(self, options: "AirpassPlus", alone: bool, on_step: OnStep, report: Report) -> None:
         self.began = now()
         self.limit = options.time_limit_s
         self.threads = options.threads or processors()
-        self.live = live  # whether steps are passed on at once; those of several chains have no fixed order
+        self.alone = alone  # whether there is one chain only; steps of several come in any order
+        self.delivered = 0
+        self.best = (-1.0, 0.0)  # rank of the best step that was passed on
         self.on_step = on_step
         self.report = report
-        self.news: SimpleQueue[tuple[int, Step]] = SimpleQueue()
+        self.news: SimpleQueue[tuple[_Trace, Step, tuple[float, float]]] = SimpleQueue()
         self.message = "start"
         self.stop: Flag = np.zeros(1, np.uint8)
         self.out_of_time = False
@@ -159,13 +162,17 @@ class _Search:
     def deliver(self) -> None:
         """Call the callbacks, which may raise to cancel the search."""
         while not self.news.empty():
-            index, step = self.news.get()
+            trace, step, reached = self.news.get()
             self.message = (
-                f"chain {index + 1}, {step.phase}: {step.selected_count} selected, "
+                f"chain {trace.index + 1}, {step.phase}: {step.selected_count} selected, "
                 f"{named_score(step.selected_count, step.weakest_score, '.3g')}"
             )
-            if self.live:
-                self.on_step(step)
+            if not self.alone:
+                phase = step.phase if trace.final else f"chain {trace.index + 1}: {step.phase}"
+                step = replace(step, iteration=self.delivered, best=reached > self.best, phase=phase)
+            self.delivered += 1
+            self.best = max(self.best, reached)
+            self.on_step(step)
         self.report(self.message)
 
 
@@ -180,7 +187,7 @@ def _merged(traces: Sequence[_Trace]) -> tuple[Step, ...]:
     best = (-1.0, 0.0)
     for trace in traces:
         for step, reached in trace.steps:
-            phase = step.phase if trace is traces[-1] else f"chain {trace.index + 1}: {step.phase}"
+            phase = step.phase if trace.final else f"chain {trace.index + 1}: {step.phase}"
             steps.append(replace(step, iteration=len(steps), best=reached > best, phase=phase))
             best = max(best, reached)
     return tuple(steps)
@@ -244,7 +251,7 @@ class AirpassPlus(DesignMethod):
         chains = [Chain(problem, seed, trace.index, search.stop, trace, start) for trace in traces]
         search.run([partial(chain.run, kicks, self.grow) for chain in chains], POLISH_SHARE)
         chosen = max(chains, key=lambda chain: chain.best.rank)
-        last = _Trace(chosen.index, search, problem.margins)
+        last = _Trace(chosen.index, search, problem.margins, final=True)
         last.best = chosen.best.rank
         chosen.note = last
         if self.polish:
@@ -253,9 +260,6 @@ class AirpassPlus(DesignMethod):
             last("time limit" if search.out_of_time else "end", chosen.best)
         search.deliver()
         trace = _merged([*traces, last])
-        if not search.live:
-            for step in trace:
-                on_step(step)
         return DesignSearch(
             beam=chosen.best.beam,
             channels=scenario.uplink.channels(chosen.best.layout),

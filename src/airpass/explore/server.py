@@ -62,6 +62,7 @@ class Server:
         listening.setblocking(False)
         self._listening = listening
         self.port: int = listening.getsockname()[1]
+        self.loop: asyncio.AbstractEventLoop | None = None  # while it runs
         self._stop: asyncio.Event | None = None
 
     @property
@@ -87,7 +88,7 @@ class Server:
             Called once the page can be opened.
         """
         logging.getLogger("tornado").setLevel(logging.ERROR if self.debug else logging.CRITICAL)
-        loop = asyncio.get_running_loop()
+        self.loop = loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             try:

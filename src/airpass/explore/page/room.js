@@ -276,6 +276,7 @@ export class RoomView {
       this.schedule();
     }
     store.endSeries();
+    void this.askLinks();
   }
 
   /** @param {WheelEvent} event */

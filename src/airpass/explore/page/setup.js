@@ -238,7 +238,8 @@ export class SetupPanel {
         max: to(slider.range[1]),
         step: slider.log ? 0.01 : slider.step,
         oninput: () => set(from(Number(range.value))),
-        onchange: () => store.endSeries(),
+        onpointerup: () => store.endSeries(),
+        onblur: () => store.endSeries(),
       })
     );
     const field = /** @type {HTMLInputElement} */ (
