@@ -396,7 +396,7 @@ class TestEvaluations:
         page.locator("#run-life").click()
         expect(page.locator("#result-life .plot canvas")).to_be_visible()
         page.locator("#result-life summary").click()
-        assert page.locator("#result-life tbody tr").count() >= 10
+        expect(page.locator("#result-life tbody tr")).to_have_count(12)
         page.locator("#run-tolerance").click()
         expect(page.locator("#result-tolerance .plot canvas")).to_be_visible()
 
@@ -464,6 +464,7 @@ class TestStudies:
         expect(page.locator("#tab-study")).to_have_attribute("aria-selected", "true")
         charts = page.locator("#study-charts")
         charts.locator("summary").click()
+        expect(charts.locator("tbody tr")).to_have_count(3)
         rows = [row for row in airpass.study.stored.open_study(study).rows if row.metric == "selected_count"]
         heads = charts.locator("thead th").all_inner_texts()
         names = {"distributed, M": "distributed-m", "co-located, M": "mimo-m"}

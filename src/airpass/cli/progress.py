@@ -168,7 +168,7 @@ def display(counted: bool) -> Iterator[Display]:
 @contextmanager
 def progress(label: str) -> Iterator[Callable[[str], None]]:
     """Progress of one task without a number of steps; yields a callback for messages."""
-    from airpass.cli.compiling import on_compilation
+    from airpass.kernels.compiling import on_compilation
 
     ctx = click.get_current_context(silent=True)
     with display(counted=False) as shown:

@@ -256,8 +256,8 @@ def design(
         Seed of everything random. Default: the seed that the scenario's devices were drawn with, or 0 if they
         were given.
     on_step
-        Callback after every outer iteration. Those of several chains of `airpass-plus` come as they happen; the
-        trace of the result has a fixed order.
+        Callback after every outer iteration. Those of several chains of `airpass-plus` come as they happen;
+        the trace of the result has a fixed order.
     report
         Callback for progress messages.
     start_layout

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import json
+import secrets
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +47,7 @@ class Opened:
     study: OpenStudy | None = None
     book: Book | None = None
     trusted: Trusted = field(default_factory=Trusted)
+    start: str = field(default_factory=lambda: secrets.token_hex(8))  # differs between starts of the server
 
 
 def open_path(path: str | None) -> Opened:

@@ -158,6 +158,7 @@ class Session:
             "looks": answers.looks_table(),
             "limits": LIMITS,
             "presets": list(PRESETS),
+            "start": self.opened.start,
             "study": self.opened.study is not None,
             "book": self.opened.book is not None,
         }

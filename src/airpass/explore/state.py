@@ -6,8 +6,8 @@ A state is a JSON object:
     seed       of searches
     layout_m   antenna positions, M lists of N; null for even spacing
     array      {"name", "options"} of an array without waveguides that takes the place of the layout, or null
-    found      {"method": {"name", "options"}, "beam": {"re", "im"}, "seconds"} if a search has found the
-               antennas and the beam, or null: then the beam is that of `hrmc+` on the present antennas
+    found      {"method": {"name", "options"}, "beam": {"re", "im"}, "seed", "seconds", "status"} if a search
+               has found the antennas and the beam, or null: then the beam is that of `hrmc+` on the antennas
 
 Messages may name registered methods and channel models only. A model `file.py:Name`, or a file of responses,
 is accepted if it is that of a scenario which was opened on the command line.
@@ -24,7 +24,7 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.references import is_reference
 from airpass.core.registry import options_dict
-from airpass.core.text import shown
+from airpass.core.text import one_line, shown
 from airpass.core.types import Complex, Real
 from airpass.designs import METHODS
 from airpass.designs.api import Design, WidebandDesign, design
@@ -98,17 +98,15 @@ class State:
         Antenna positions, shape (M, N), feasible; None for an array without waveguides.
     array
         The array without waveguides; None for a layout.
-    method, beam, seconds
-        The method of a search, the beam that it found and its duration; None without a search.
+    found
+        What a search has found; None without a search.
     """
 
     scenario: Scenario
     seed: int
     layout: Real | None
     array: ArrayDesign | None = None
-    method: DesignMethod | None = None
-    beam: Complex | None = field(default=None, repr=False)
-    seconds: float = 0.0
+    found: "Found | None" = field(default=None, repr=False)
 
     def design(self) -> Design:
         """The design that the state stands for.
@@ -118,7 +116,7 @@ class State:
         Design
             With the beam that a search has found, or else with that of `hrmc+`.
         """
-        if self.method is None or self.beam is None:
+        if self.found is None:
             if self.array is not None:
                 return design(self.scenario, self.array, seed=self.seed)
             return design(self.scenario, LIVE, seed=self.seed, start_layout=self.layout)
@@ -127,44 +125,72 @@ class State:
         assert channels is not None
         chains, subcarriers = channels.shape[-2], self.scenario.channel.subcarriers
         wanted = (chains,) if subcarriers == 1 else (subcarriers, chains)
-        if self.beam.shape != wanted:
-            raise InvalidInput(f"found.beam has shape {self.beam.shape}: must be {wanted}")
+        if self.found.beam.shape != wanted:
+            raise InvalidInput(f"found.beam has shape {self.found.beam.shape}: must be {wanted}")
         rule = self.scenario.channel.subcarrier_rule
         kind = Design if subcarriers == 1 else partial(WidebandDesign, rule=rule)
         return kind(
             channels=channels,
             weights=self.scenario.weights,
-            beam=self.beam,
+            beam=self.found.beam,
             budget=self.scenario.budget,
             power=self.scenario.radio.power,
             mse_threshold=self.scenario.radio.mse_threshold,
             scenario=self.scenario,
-            method=self.method,
+            method=self.found.method,
             layout=self.layout,
             array=places,
             trace=(),
-            status="done",
+            status=self.found.status,
             work={},
-            seconds=self.seconds,
+            seconds=self.found.seconds,
             compile_seconds=0.0,
-            seed=self.seed,
+            seed=self.found.seed,
         )
 
     def to_dict(self) -> dict[str, Any]:
         """The state as JSON; devices as explicit lists."""
-        found = None
-        if self.method is not None and self.beam is not None:
-            found = {
-                "method": method_dict(self.method),
-                "beam": {"re": self.beam.real.tolist(), "im": self.beam.imag.tolist()},
-                "seconds": self.seconds,
-            }
         return {
             "scenario": self.scenario.to_dict(),
             "seed": self.seed,
             "layout_m": None if self.layout is None else self.layout.tolist(),
             "array": None if self.array is None else method_dict(self.array),
-            "found": found,
+            "found": None if self.found is None else self.found.to_dict(),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a search has found.
+
+    Parameters
+    ----------
+    method
+        The method.
+    beam
+        The beam, shape (M,), or (S, M) with subcarriers.
+    seed
+        Seed of the search.
+    seconds
+        Its duration.
+    status
+        Why it ended.
+    """
+
+    method: DesignMethod
+    beam: Complex
+    seed: int = 0
+    seconds: float = 0.0
+    status: str = "done"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as JSON."""
+        return {
+            "method": method_dict(self.method),
+            "beam": {"re": self.beam.real.tolist(), "im": self.beam.imag.tolist()},
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "status": self.status,
         }
 
 
@@ -186,7 +212,8 @@ def state_of(found: Design) -> State:
     array = found.method if found.layout is None else None
     if array is not None and not isinstance(array, ArrayDesign):
         raise InvalidInput(f"method {found.method.name}: its antennas are not on waveguides")
-    return State(found.scenario, found.seed, found.layout, array, found.method, found.beam, found.seconds)
+    searched = Found(found.method, found.beam, found.seed, found.seconds, found.status)
+    return State(found.scenario, found.seed, found.layout, array, searched)
 
 
 def read_state(message: Any, trusted: Trusted) -> State:
@@ -216,10 +243,13 @@ def read_state(message: Any, trusted: Trusted) -> State:
         array = named
     layout = None if array is not None else fitted_layout(scenario, table.get("layout_m"))
     given = table.get("found")
-    if given is None:
-        return State(scenario, seed, layout, array)
-    found = _table("found", given)
-    checks.known_keys("found", found, ("method", "beam", "seconds"))
+    return State(scenario, seed, layout, array, None if given is None else _read_found(given, seed))
+
+
+def _read_found(message: Any, seed: int) -> Found:
+    """Check what a search has found."""
+    found = _table("found", message)
+    checks.known_keys("found", found, ("method", "beam", "seed", "seconds", "status"))
     beam = _table("found.beam", found.get("beam"))
     try:
         values = np.asarray(beam["re"], np.float64) + 1j * np.asarray(beam["im"], np.float64)
@@ -228,8 +258,13 @@ def read_state(message: Any, trusted: Trusted) -> State:
     norms = np.linalg.norm(values, axis=-1) if values.ndim in (1, 2) else np.zeros(1)
     if not (np.isfinite(values).all() and np.allclose(norms, 1.0, rtol=0.0, atol=1e-6)):
         raise InvalidInput("found.beam: must be finite and of unit norm")
-    seconds = checks.at_least("found.seconds", found.get("seconds", 0.0), 0.0)
-    return State(scenario, seed, layout, array, _method_of_search(found.get("method")), values, seconds)
+    return Found(
+        _method_of_search(found.get("method")),
+        values,
+        checks.whole("found.seed", found.get("seed", seed), 0),
+        checks.at_least("found.seconds", found.get("seconds", 0.0), 0.0),
+        one_line(str(found.get("status", "done"))),
+    )
 
 
 def read_scenario(tables: Any, trusted: Trusted) -> Scenario:

@@ -1,5 +1,6 @@
 """Stored studies and training runs as data for charts, and the scenarios behind their points."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -62,6 +63,7 @@ class OpenStudy:
             "metrics": [{"name": name, "label": shown(name).label} for name in metrics],
             "verdicts": list(self.verdicts),
             "rows": len(self.rows),
+            "trained": any(row.round > 0 for row in self.rows),
             "trials": sorted({row.trial for row in self.rows}),
         }
 
@@ -236,14 +238,24 @@ def chart_json(chart: Chart) -> dict[str, Any]:
     }
 
 
+def _text(label: str) -> str:
+    """A label without formulas: what is between dollar signs loses them, and commands of TeX."""
+    parts = label.replace(r"\$", "\0").split("$")
+    parts[1::2] = [re.sub(r"\\[a-zA-Z]+|[{}\\]", "", part) for part in parts[1::2]]
+    return "".join(parts).replace("\0", "$")
+
+
 def _panel(panel: Panel) -> dict[str, Any]:
     ticks = None
     if panel.ticks is not None:
-        ticks = {"at": [float(place) for place in panel.ticks[0]], "text": list(panel.ticks[1])}
+        ticks = {
+            "at": [float(place) for place in panel.ticks[0]],
+            "text": [_text(text) for text in panel.ticks[1]],
+        }
     return {
-        "title": panel.title.replace(r"\$", "$"),
-        "xlabel": panel.xlabel.replace(r"\$", "$"),
-        "ylabel": panel.ylabel.replace(r"\$", "$"),
+        "title": _text(panel.title),
+        "xlabel": _text(panel.xlabel),
+        "ylabel": _text(panel.ylabel),
         "over_rounds": panel.xlabel == ROUND,
         "percent": panel.percent,
         "ticks": ticks,
@@ -254,7 +266,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
 def _line(line: Line) -> dict[str, Any]:
     return {
         "key": line.key,
-        "label": line.label.replace(r"\$", "$"),
+        "label": _text(line.label),
         "x": [float(value) for value in line.x],
         "value": [number(value) for value in line.value],
         "half_width": [number(value) if isfinite(value) else None for value in line.half_width],

@@ -28,6 +28,7 @@ from airpass.core.workers import follow_parent
 
 SHORTEST_PAUSE_S = 0.04  # between two progress messages that may be left out
 MOST_ROUNDS, MOST_LINKS, MOST_DRAWS, MOST_TURNS = 2000, 8, 5000, 32
+COMPILING = "compiling (once per kind of channel, up to a minute)"
 NICE = 5  # so that answers to the page come first
 
 Send = Callable[[dict[str, Any]], None]
@@ -157,13 +158,15 @@ def book_json(book: Any) -> dict[str, Any]:
     Returns
     -------
     dict[str, Any]
-        An answer per turn, with the share of each device's weight.
+        An answer per turn, with the share of each device's weight; and the state with the antennas and the
+        beam of the turn, for whole weights.
     """
     from airpass.explore.answers import answer, number
+    from airpass.explore.state import state_of
 
     return {
         "turns": [
-            {"answer": answer(one), "shares": shares.tolist()}
+            {"answer": answer(one), "shares": shares.tolist(), "state": state_of(one).to_dict()}
             for one, shares in zip(book.designs, book.shares, strict=True)
         ],
         "served": book.served.tolist(),
@@ -295,12 +298,14 @@ def outcome(job: Mapping[str, Any], send: Send, interrupts: _Interrupts | None =
         The last message of the job.
     """
     from airpass.explore.state import Trusted
+    from airpass.kernels.compiling import on_compilation
     from airpass.kernels.interrupts import was_interrupted
 
     try:
         if interrupts is not None:
             interrupts.active = True
-        found = JOBS[job["job"]](job, Trusted(tuple(job.get("trusted", ()))), send)
+        with on_compilation(lambda: send({"text": COMPILING})):
+            found = JOBS[job["job"]](job, Trusted(tuple(job.get("trusted", ()))), send)
         return {"type": "result", **found}
     except KeyboardInterrupt:
         return {"type": "cancelled"}

@@ -1,6 +1,6 @@
 // Line charts in the looks of the figures: a legend that switches lines, numbers under the pointer, and a table.
 
-import { el, fmt, svg } from "./dom.js";
+import { el, fmt } from "./dom.js";
 import { store } from "./store.js";
 import uPlot from "./vendor/uPlot.esm.js";
 
@@ -87,19 +87,7 @@ export class LineChart {
   drawLegend() {
     this.legend.replaceChildren(
       ...this.series.map((one) => {
-        const sample = svg("svg", { width: 30, height: 12, "aria-hidden": "true" });
-        sample.append(
-          svg("line", {
-            x1: 1,
-            x2: 29,
-            y1: 6,
-            y2: 6,
-            stroke: visible(one.look.colour),
-            "stroke-width": Math.min(one.look.width * 1.4, 4),
-            "stroke-dasharray": DASHES[one.look.dash]?.join(" ") || null,
-          }),
-        );
-        if (one.look.marker !== "") sample.append(svg("circle", { cx: 15, cy: 6, r: 3, fill: visible(one.look.colour) }));
+        const sample = legendSample(one.look);
         return el(
           "button",
           {
@@ -162,7 +150,7 @@ export class LineChart {
       cursor: { points: { show: false }, drag: { x: false, y: false } },
       scales: {
         x: { time: false, distr: log.includes("x") ? 3 : 1, range: padded(log.includes("x")) },
-        y: { distr: log.includes("y") ? 3 : 1 },
+        y: { distr: log.includes("y") ? 3 : 1, ...(log.includes("y") ? {} : { range: withIntervals(shown) }) },
         right: {},
       },
       axes: [
@@ -258,6 +246,33 @@ function pointText(one, at) {
   const count = one.count?.[at];
   const interval = half === null || half === undefined ? "" : ` ± ${fmt(half, 3)}`;
   return `${fmt(one.y[at], 4)}${interval}${count === undefined || count < 2 ? "" : ` (n = ${count})`}`;
+}
+
+/** A range of y that holds the confidence intervals. @param {Series[]} shown */
+function withIntervals(shown) {
+  const ends = shown
+    .filter((one) => (one.scale ?? "y") === "y")
+    .flatMap((one) => one.y.flatMap((y, i) => (y === null ? [] : [y - (one.half?.[i] ?? 0), y + (one.half?.[i] ?? 0)])));
+  const [low, high] = [Math.min(...ends), Math.max(...ends)];
+  return () => (low < high ? uPlot.rangeNum(low, high, 0.05, true) : [low - 1, high + 1]);
+}
+
+/** A short piece of a line with its marker. @param {Look} look @returns {HTMLCanvasElement} */
+function legendSample(look) {
+  const ratio = window.devicePixelRatio || 1;
+  const canvas = el("canvas", { width: 34 * ratio, height: 14 * ratio, class: "sample", "aria-hidden": "true" });
+  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+  context.scale(ratio, ratio);
+  context.strokeStyle = visible(look.colour);
+  context.lineWidth = Math.min(look.width * 1.3, 4);
+  context.setLineDash(DASHES[look.dash] ?? []);
+  context.beginPath();
+  context.moveTo(1, 7);
+  context.lineTo(33, 7);
+  context.stroke();
+  context.setLineDash([]);
+  if (look.marker !== "") mark(context, look, 17, 7, 4);
+  return canvas;
 }
 
 /** A range of x with a margin, so that markers at its ends are whole. @param {boolean} log */

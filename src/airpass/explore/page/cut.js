@@ -21,6 +21,10 @@ export class CutView {
       store.subscribe(topic, this.schedule);
     }
     new ResizeObserver(() => this.schedule()).observe(host);
+    room.onView = () => {
+      this.schedule();
+      this.map.viewChanged();
+    };
     byId("cut-y").addEventListener("input", () => this.setY(Number(byId("cut-y").value)));
   }
 

@@ -24,6 +24,16 @@ export function answerName(answer) {
   return displayName(answer.method.name) + (extra.length === 0 ? "" : ` (${extra.join(", ")})`);
 }
 
+/** The radio of an answer with a real minus sign. @param {Answer} answer @returns {string} */
+export function radioText(answer) {
+  return answer.radio.replace(/-(?=\d)/g, "\u2212");
+}
+
+/** Decibels, or a dash. @param {number | null} value @returns {string} */
+export function decibels(value) {
+  return value === null ? "–" : `${fixed(value, 1)} dB`;
+}
+
 export class DesignPanel {
   /** @param {HTMLElement} host */
   constructor(host) {
@@ -92,6 +102,26 @@ export class DesignPanel {
     }
   }
 
+  /** Choose a method with options. @param {import("./types.js").MethodChoice} choice */
+  choose(choice) {
+    this.method.value = choice.name;
+    this.showOptions();
+    const set = (/** @type {Object<string, any>} */ table, /** @type {string} */ prefix) => {
+      for (const [name, value] of Object.entries(table)) {
+        if (typeof value === "object" && value !== null) {
+          set(value, `${prefix}${name}.`);
+          continue;
+        }
+        const input = /** @type {any} */ (document.getElementById(`option-${prefix}${name}`));
+        if (input === null) continue;
+        if (input.type === "checkbox") input.checked = value === true;
+        else input.value = value === null ? "" : String(value);
+        input.closest("details")?.setAttribute("open", "");
+      }
+    };
+    set(choice.options, "");
+  }
+
   /** Options that were changed, nested. @returns {Object<string, any>} */
   changes() {
     /** @type {Object<string, any>} */
@@ -125,6 +155,7 @@ export class DesignPanel {
       table: false,
       whole: true,
     });
+    store.showTurn(null);
     const before = store.state;
     try {
       const method = { name: this.method.value, options: this.changes() };
@@ -179,8 +210,8 @@ export class DesignPanel {
   }
 
   pin() {
-    const answer = store.answer;
-    if (answer !== null) store.pin(answerName(answer));
+    const answer = store.shown();
+    if (answer !== null) store.pin(store.turn === null ? answerName(answer) : "a turn");
   }
 
   showPins() {
@@ -206,7 +237,7 @@ export class DesignPanel {
               "span",
               {},
               `${answer.selected_count} of ${answer.scores.length} devices, weakest ${fmt(answer.weakest_score)}, ` +
-                `SDR ${fixed(answer.sdr_db, 1)} dB, ${answer.radio}`,
+                `SDR ${decibels(answer.sdr_db)}, ${radioText(answer)}`,
             ),
             difference(pin),
           ),
@@ -249,7 +280,7 @@ function thumbnail(answer) {
     viewBox: `${left} ${-high} ${right - left} ${high - low}`,
     "aria-hidden": "true",
   });
-  const size = (right - left) / 60;
+  const size = (right - left) / 45;
   (answer.layout_m ?? []).forEach((row, m) => {
     for (const x of row) {
       picture.append(svg("rect", { class: "tick", x: x - size / 4, y: -room.waveguide_y_m[m] - size, width: size / 2, height: 2 * size }));

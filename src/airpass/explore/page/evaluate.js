@@ -1,7 +1,8 @@
 // Evaluations on request: upper bounds, life, tolerance, and turns.
 
 import { LineChart, plainLook } from "./charts.js";
-import { byId, el, fixed, fmt } from "./dom.js";
+import { decibels } from "./designs.js";
+import { byId, el, fmt } from "./dom.js";
 import { row } from "./setup.js";
 import { store } from "./store.js";
 
@@ -15,6 +16,10 @@ export class EvaluatePanel {
   /** @param {HTMLElement} host */
   constructor(host) {
     this.host = host;
+    /** The state that results belong to, by job. @type {Map<string, import("./types.js").State>} */
+    this.states = new Map();
+    /** @type {() => void} */
+    this.onTurnClosed = () => undefined;
     this.positionMm = /** @type {HTMLInputElement} */ (
       el("input", { id: "position-mm", type: "number", min: 0.1, step: "any", value: 10 })
     );
@@ -54,6 +59,10 @@ export class EvaluatePanel {
       (found, out) => this.showTurns(found, out),
     );
     store.subscribe("job", () => this.refresh());
+    store.subscribe("state", () => this.markStale());
+    store.subscribe("turn", () => {
+      if (store.turn === null) this.onTurnClosed();
+    });
     this.refresh();
     if (store.hello.book) void this.openBook();
   }
@@ -70,14 +79,20 @@ export class EvaluatePanel {
         id: `run-${job}`,
         "data-run": "",
         onclick: async () => {
+          store.showTurn(null);
           status.textContent = "Working…";
           out.replaceChildren();
+          out.classList.remove("stale");
+          this.states.delete(job);
+          const { state } = store;
           try {
-            const found = await store.runJob(job, { state: store.state, ...body() }, (message) => {
+            const found = await store.runJob(job, { state, ...body() }, (message) => {
               status.textContent = message.text ?? "";
             });
             status.textContent = "";
+            this.states.set(job, state);
             show(found, out);
+            this.markStale();
           } catch (error) {
             const message = error instanceof Error ? error.message : String(error);
             status.textContent = message === "cancelled" ? "Cancelled." : message;
@@ -101,6 +116,16 @@ export class EvaluatePanel {
     }
   }
 
+  /** Say which results belong to an earlier state of the room. */
+  markStale() {
+    for (const [job, state] of this.states) {
+      const old = state !== store.state;
+      byId(`result-${job}`).classList.toggle("stale", old);
+      byId(`status-${job}`).textContent = old ? "The room has changed since." : "";
+      for (const button of byId(`result-${job}`).querySelectorAll("[data-turn]")) button.disabled = old;
+    }
+  }
+
   /** @param {any} found @param {HTMLElement} out */
   showCertificate(found, out) {
     const lines = [
@@ -116,10 +141,12 @@ export class EvaluatePanel {
   showLife(found, out) {
     const host = el("div", { class: "chart" });
     const kept = found.coherence_m["re-solved"];
+    const none = found.means["re-solved"][0] === 0 ? "No device is selected." : null;
+    const keeps = kept === null ? "With the beam re-solved it keeps its devices wherever they move." : null;
     const text =
-      kept === null
-        ? "With the beam re-solved it keeps its devices wherever they move."
-        : `With the beam re-solved half of the gain is lost after ${fmt(100 * kept, 3)} cm ` +
+      none ??
+      keeps ??
+        `With the beam re-solved half of the gain is lost after ${fmt(100 * kept, 3)} cm ` +
           `(${fmt(kept / found.wavelength_m, 2)} wavelengths).`;
     out.append(el("p", {}, text), host);
     const x = found.distances_m.slice(1).map((/** @type {number} */ value) => 100 * value);
@@ -162,6 +189,7 @@ export class EvaluatePanel {
   }
 
   async openBook() {
+    this.states.set("turns", store.state);
     this.showTurns(await store.connection.request("book"), byId("result-turns"));
   }
 
@@ -177,7 +205,11 @@ export class EvaluatePanel {
       const senders = turn.answer.selected.filter((/** @type {boolean} */ chosen) => chosen).length;
       text.textContent =
         `Turn ${now + 1} of ${count}: ${senders} devices send, error ${fmt(turn.answer.mse)}, ` +
-        `SDR ${fixed(turn.answer.sdr_db, 1)} dB.`;
+        `SDR ${decibels(turn.answer.sdr_db)}.`;
+    };
+    this.onTurnClosed = () => {
+      now = -1;
+      text.textContent = "";
     };
     const missing = book.served.map((/** @type {boolean} */ ok, /** @type {number} */ k) => (ok ? -1 : k)).filter((/** @type {number} */ k) => k >= 0);
     out.replaceChildren(
@@ -190,21 +222,9 @@ export class EvaluatePanel {
       el(
         "div",
         { class: "buttons" },
-        el("button", { type: "button", id: "turn-back", onclick: () => go(now < 0 ? count - 1 : now - 1) }, "Back"),
-        el("button", { type: "button", id: "turn-next", onclick: () => go(now + 1) }, "Next turn"),
-        el(
-          "button",
-          {
-            type: "button",
-            id: "turn-close",
-            onclick: () => {
-              now = -1;
-              text.textContent = "";
-              store.showTurn(null);
-            },
-          },
-          "Back to the design",
-        ),
+        el("button", { type: "button", id: "turn-back", "data-turn": "", onclick: () => go(now < 0 ? count - 1 : now - 1) }, "Back"),
+        el("button", { type: "button", id: "turn-next", "data-turn": "", onclick: () => go(now + 1) }, "Next turn"),
+        el("button", { type: "button", id: "turn-close", onclick: () => store.showTurn(null) }, "Back to the design"),
       ),
       text,
     );

@@ -52,6 +52,9 @@ export class ExportPanel {
     store.subscribe("answer", () => {
       if (this.open) void this.refresh();
     });
+    for (const topic of /** @type {const} */ (["state", "turn"])) {
+      store.subscribe(topic, () => (byId("text-link").textContent = ""));
+    }
   }
 
   /** @param {string} name @returns {HTMLElement} */
@@ -82,7 +85,7 @@ export class ExportPanel {
 
   async refresh() {
     try {
-      const found = await store.connection.request("commands", { state: store.state });
+      const found = await store.connection.request("commands", { state: store.base() });
       byId("text-command").textContent = found.command;
       byId("text-python").textContent = found.python;
       this.note.textContent = found.note;
@@ -95,7 +98,7 @@ export class ExportPanel {
   async save(kind) {
     this.status.textContent = "Writing…";
     try {
-      const found = await store.connection.request("export", { state: store.state, kind });
+      const found = await store.connection.request("export", { state: store.base(), kind });
       const content =
         found.text ?? Uint8Array.from(atob(found.base64), (letter) => letter.charCodeAt(0));
       download(NAMES[kind], content, TYPES[kind]);
@@ -106,8 +109,6 @@ export class ExportPanel {
   }
 
   async makeLink() {
-    const link = await linkTo(store.state);
-    byId("text-link").textContent = link;
-    history.replaceState(null, "", link.slice(location.origin.length));
+    byId("text-link").textContent = await linkTo(store.base());
   }
 }

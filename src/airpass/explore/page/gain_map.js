@@ -29,6 +29,7 @@ export class GainMap {
     this.onRange = () => undefined;
     this.ask = settled(() => void this.request(), PAUSE_MS);
     store.subscribe("answer", this.ask);
+    store.subscribe("turn", this.ask);
     store.subscribe("theme", () => this.paint());
   }
 
@@ -41,13 +42,17 @@ export class GainMap {
   switch(on) {
     this.on = on;
     if (on) this.ask();
-    else this.onRange(null, null);
+    this.onRange(on ? (this.shown?.low ?? null) : null, on ? (this.shown?.high ?? null) : null);
     this.draw();
   }
 
   async request() {
-    const answer = store.answer;
-    if (!this.on || answer === null || !answer.room.devices_move || this.busy) return;
+    const answer = store.shown();
+    if (!this.on || answer === null || this.busy) return;
+    if (!answer.room.devices_move) {
+      this.clear();
+      return;
+    }
     const bounds = this.bounds();
     if (bounds.width < 20 || bounds.height < 20) return;
     if (this.plane === "floor") {
@@ -57,7 +62,7 @@ export class GainMap {
     const share = POINTS / Math.max(bounds.width, bounds.height);
     const points = [Math.max(2, Math.round(bounds.width * share)), Math.max(2, Math.round(bounds.height * share))];
     const body = {
-      state: store.state,
+      state: store.base(),
       plane: this.plane,
       at_m: this.at,
       low_m: [bounds.left, bounds.bottom],
@@ -74,11 +79,18 @@ export class GainMap {
       this.asked = key;
       this.paint();
     } catch {
-      this.levels = null;
-      this.shown = null;
+      this.clear();
     }
     this.busy = false;
-    if (JSON.stringify(this.bounds()) !== JSON.stringify(bounds) || body.state !== store.state) this.ask();
+    if (JSON.stringify(this.bounds()) !== JSON.stringify(bounds) || body.state !== store.base()) this.ask();
+  }
+
+  clear() {
+    this.levels = null;
+    this.shown = null;
+    this.asked = "";
+    this.onRange(null, null);
+    this.draw();
   }
 
   /** Turn levels into shades. */

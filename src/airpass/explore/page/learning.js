@@ -45,6 +45,8 @@ export class LearningPanel {
       this.table,
     );
     store.subscribe("pins", () => this.refreshChoices());
+    store.subscribe("answer", () => this.refreshChoices());
+    this.choicesKey = "";
     store.subscribe("job", () => this.refresh());
     this.refreshChoices();
     this.refresh();
@@ -56,22 +58,26 @@ export class LearningPanel {
   }
 
   refreshChoices() {
+    const count = store.answer?.scores.length ?? 0;
+    const key = JSON.stringify([count, store.pins.map((pin) => [pin.id, pin.label])]);
+    if (key === this.choicesKey) return;
+    this.choicesKey = key;
     const off = new Set(
       [.../** @type {NodeListOf<HTMLInputElement>} */ (this.choices.querySelectorAll("input"))]
-        .filter((box) => !box.checked)
+        .filter((box) => !box.checked && !box.disabled)
         .map((box) => box.value),
     );
-    const box = (/** @type {string} */ value, /** @type {string} */ text) =>
+    const box = (/** @type {string} */ value, /** @type {string} */ text, /** @type {number} */ devices) =>
       el(
         "label",
         { class: "choice" },
-        el("input", { type: "checkbox", value, checked: !off.has(value) }),
-        ` ${text}`,
+        el("input", { type: "checkbox", value, checked: !off.has(value) && devices === count, disabled: devices !== count }),
+        ` ${text}${devices === count ? "" : ` (${devices} devices; the room has ${count})`}`,
       );
     this.choices.replaceChildren(
       el("legend", {}, "Links"),
-      box("now", "what the room shows"),
-      ...store.pins.map((pin) => box(String(pin.id), `pinned: ${pin.label}`)),
+      box("now", "what the room shows", count),
+      ...store.pins.map((pin) => box(String(pin.id), `pinned: ${pin.label}`, pin.answer.scores.length)),
     );
   }
 
@@ -94,7 +100,7 @@ export class LearningPanel {
     const links = chosen.slice(0, MOST_LINKS).map((value) => {
       const pin = store.pins.find((one) => String(one.id) === value);
       if (pin !== undefined) return { label: pin.label, state: pin.state };
-      return { label: store.answer === null ? "room" : answerName(store.answer), state: store.state };
+      return { label: store.answer === null ? "room" : answerName(store.answer), state: store.base() };
     });
     if (links.length === 0) {
       this.status.textContent = "Choose at least one link.";

@@ -19,15 +19,17 @@ export async function linkTo(state) {
   return `${location.origin}/${START}${plain}`;
 }
 
-/** The state of this page's address; null if it has none, or a damaged one.
+/** The state of this page's address, which is then removed from it; null if there is none.
  * @returns {Promise<import("./types.js").State | null>} */
 export async function linkedState() {
-  if (!location.hash.startsWith(START)) return null;
+  const { hash } = location;
+  if (!hash.startsWith(START)) return null;
+  history.replaceState(null, "", location.pathname + location.search);
   try {
-    const text = atob(location.hash.slice(START.length).replaceAll("-", "+").replaceAll("_", "/"));
+    const text = atob(hash.slice(START.length).replaceAll("-", "+").replaceAll("_", "/"));
     const bytes = Uint8Array.from(text, (letter) => letter.charCodeAt(0));
     return JSON.parse(new TextDecoder().decode(await through(bytes, "decompress")));
   } catch {
-    return null;
+    throw new Error("the link is damaged: copy it again");
   }
 }

@@ -1,7 +1,7 @@
 // Starts the page and connects its parts.
 
 import { CutView } from "./cut.js";
-import { DesignPanel, answerName } from "./designs.js";
+import { DesignPanel, answerName, decibels, radioText } from "./designs.js";
 import { byId, fixed, fmt } from "./dom.js";
 import { EvaluatePanel } from "./evaluate.js";
 import { ExportPanel } from "./exports.js";
@@ -29,6 +29,7 @@ function showTab(name) {
     byId(`panel-${tab}`).hidden = !chosen;
   }
   exportPanel?.show(name === "export");
+  document.body.classList.toggle("wide-side", name === "study");
 }
 
 function listenToTabs() {
@@ -76,8 +77,8 @@ function showSummary() {
   byId("weakest").textContent = fmt(count > 0 ? answer.weakest_score : answer.strongest_score);
   byId("weakest-name").textContent = count > 0 ? "weakest selected score" : "strongest score";
   byId("mse").textContent = `${fmt(answer.mse)} (limit ${fmt(answer.mse_threshold)})`;
-  byId("sdr").textContent = answer.sdr_db === null ? "–" : `${fixed(answer.sdr_db, 1)} dB`;
-  byId("radio").textContent = answer.radio;
+  byId("sdr").textContent = decibels(answer.sdr_db);
+  byId("radio").textContent = radioText(answer);
   byId("by").textContent = store.turn === null ? answerName(answer) : "a turn of a book";
   const trips = [...store.roundTrips].sort((a, b) => a - b);
   byId("latency").textContent = trips.length === 0 ? "" : `${fixed(trips[Math.floor(trips.length / 2)], 1)} ms`;
@@ -121,7 +122,7 @@ function listenToHeader(room) {
   refresh();
   document.addEventListener("keydown", (event) => {
     if (!(event.ctrlKey || event.metaKey) || event.key.toLowerCase() !== "z") return;
-    if (event.target instanceof HTMLInputElement && event.target.type !== "range") return; // undo typing
+    if (event.target instanceof HTMLInputElement && ["number", "text"].includes(event.target.type)) return; // undo typing
     event.preventDefault();
     if (event.shiftKey) store.redo();
     else store.undo();
@@ -147,7 +148,12 @@ function listenToMap(room, cut) {
 async function start() {
   listenToTheme();
   listenToTabs();
-  const restored = await linkedState();
+  let damaged = "";
+  const linked = await linkedState().catch((error) => {
+    damaged = error.message;
+    return null;
+  });
+  addEventListener("hashchange", () => void openLink());
   if (location.search !== "") history.replaceState(null, "", location.pathname + location.hash); // hide the token
   byId("busy").textContent = "Starting; the first start compiles for a minute…";
   store.connection.watchers.add((open) => {
@@ -163,19 +169,30 @@ async function start() {
     for (const part of document.querySelectorAll(".comparing")) part.toggleAttribute("hidden", store.compare === null);
   });
   store.subscribe("answer", () => (byId("busy").textContent = ""));
-  await store.start(restored);
+  await store.start(linked);
+  if (damaged !== "") store.fail(damaged);
   byId("opened").textContent = store.hello.title;
   byId("version").textContent = store.hello.version;
   listenToHeader(room);
   listenToMap(room, cut);
   new SetupPanel(byId("panel-setup"), room);
-  new DesignPanel(byId("panel-design"));
+  const designs = new DesignPanel(byId("panel-design"));
   new EvaluatePanel(byId("panel-evaluate"));
   new LearningPanel(byId("panel-learn"));
   exportPanel = new ExportPanel(byId("panel-export"));
   byId("tab-study").hidden = !store.hello.study;
-  if (store.hello.study) new StudyPanel(byId("panel-study"), showTab);
+  if (store.hello.study) new StudyPanel(byId("panel-study"), showTab, designs);
   showTab(store.hello.study ? "study" : store.hello.book ? "evaluate" : "setup");
+}
+
+/** Show the state of a link that was pasted into the address. */
+async function openLink() {
+  try {
+    const state = await linkedState();
+    if (state !== null) store.change(state);
+  } catch (error) {
+    store.fail(error instanceof Error ? error.message : String(error));
+  }
 }
 
 /** After the connection was lost, try again every second; the state of the page is kept. */

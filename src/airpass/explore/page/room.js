@@ -68,6 +68,8 @@ export class RoomView {
     /** @type {number[][] | null} */
     this.linksOf = null;
     this.linkKey = "";
+    /** Called when zoom or place of the view have changed. @type {() => void} */
+    this.onView = () => undefined;
     this.schedule = perFrame(() => this.draw());
     this.listen();
   }
@@ -157,8 +159,13 @@ export class RoomView {
         y: (bottom + top) / 2 + tall / 2 / scale,
       };
     }
+    this.viewChanged();
+  }
+
+  viewChanged() {
     this.schedule();
     this.map.viewChanged();
+    this.onView();
   }
 
   /** Zoom about a point of the room. @param {number} factor @param {{x: number, y: number}} [about] */
@@ -173,8 +180,7 @@ export class RoomView {
       y: centre.y - (centre.y - this.view.y) / real,
     };
     this.fitted = false;
-    this.schedule();
-    this.map.viewChanged();
+    this.viewChanged();
   }
 
   // Pointers -------------------------------------------------------------------------------------------------
@@ -243,8 +249,7 @@ export class RoomView {
     else {
       this.view = { ...this.view, x: this.view.x + grip.x - at.x, y: this.view.y + grip.y - at.y };
       this.fitted = false;
-      this.schedule();
-      this.map.viewChanged();
+      this.viewChanged();
     }
   }
 
@@ -281,7 +286,7 @@ export class RoomView {
 
   /** @param {WheelEvent} event */
   wheel(event) {
-    if (!event.ctrlKey && !event.metaKey && document.activeElement !== this.svg) return; // scroll the page
+    if (!event.ctrlKey && !event.metaKey) return; // scroll the page
     event.preventDefault();
     this.zoom(Math.exp(-event.deltaY * 0.0015), this.at(event));
   }
@@ -320,7 +325,7 @@ export class RoomView {
   /** @param {number} guide @param {number} antenna @param {number} x */
   moveAntenna(guide, antenna, x) {
     const layout = store.layout();
-    const room = store.answer?.room;
+    const room = store.shown()?.room;
     if (layout === null || room === undefined) return;
     const rows = layout.map((row) => [...row]);
     rows[guide] = pushed(rows[guide], antenna, round(x), room.min_gap_m, room.length_m[guide]);
@@ -329,6 +334,7 @@ export class RoomView {
 
   /** @param {number} x @param {number} y */
   addDevice(x, y) {
+    if (!this.devicesMove()) return;
     let number = 0;
     store.editDevices((lists) => {
       number = lists.x_m.length;
@@ -344,6 +350,7 @@ export class RoomView {
 
   /** @param {number} device */
   removeDevice(device) {
+    if (!this.devicesMove()) return;
     const devices = store.devices();
     if (devices === null || devices.x_m.length < 2) {
       store.fail("the last device cannot be removed");
@@ -353,6 +360,13 @@ export class RoomView {
       for (const list of Object.values(lists)) list.splice(device, 1);
     });
     store.mark(null);
+  }
+
+  /** Whether devices can be changed; says so if not. */
+  devicesMove() {
+    const free = store.shown()?.room.devices_move !== false;
+    if (!free) store.fail("the channels are known for these devices only, so that none can be moved, added or removed");
+    return free;
   }
 
   /** Whether the next click adds a device. @param {boolean} on */
@@ -379,15 +393,14 @@ export class RoomView {
       const [dx, dy] = moves[event.key];
       if (this.antenna !== null) {
         const { guide, antenna } = this.antenna;
-        const layout = store.layout();
-        if (layout !== null && dx !== 0) this.moveAntenna(guide, antenna, layout[guide][antenna] + dx);
+        const at = store.layout()?.[guide]?.[antenna];
+        if (at !== undefined && dx !== 0) this.moveAntenna(guide, antenna, at + dx);
       } else if (store.marked !== null && devices !== null && store.answer?.room.devices_move !== false) {
         this.moveDevice(store.marked, devices.x_m[store.marked] + dx, devices.y_m[store.marked] + dy);
       } else {
         this.view = { ...this.view, x: this.view.x + 5 * dx, y: this.view.y + 5 * dy };
         this.fitted = false;
-        this.schedule();
-        this.map.viewChanged();
+        this.viewChanged();
       }
     } else if (event.key === "n" || event.key === "p") {
       handled();
@@ -401,14 +414,13 @@ export class RoomView {
       handled();
       this.nextAntenna(event.shiftKey ? -1 : 1);
     } else if (event.key === "Delete" || event.key === "Backspace") {
-      if (store.marked !== null) {
-        handled();
-        this.removeDevice(store.marked);
-      }
+      handled();
+      if (store.marked !== null) this.removeDevice(store.marked);
     } else if (event.key === "Insert" || event.key === "i") {
       handled();
       const { left, right, top, bottom } = this.bounds();
-      this.addDevice((left + right) / 2, (top + bottom) / 2);
+      const turn = 2.4 * (devices?.x_m.length ?? 0); // not on the place of the one before
+      this.addDevice((left + right) / 2 + Math.cos(turn), (top + bottom) / 2 + Math.sin(turn));
     } else if (event.key === "+" || event.key === "=") {
       handled();
       this.zoom(1.25);
@@ -455,6 +467,7 @@ export class RoomView {
     if (marked === null || store.answer?.room.has_factors !== true || store.answer.array_m !== null) {
       if (this.linksOf !== null) this.schedule();
       this.linksOf = null;
+      this.linkKey = "";
       return;
     }
     const key = `${marked} ${JSON.stringify(store.state)}`;
@@ -553,19 +566,20 @@ export class RoomView {
     const { left, right, bottom, top, width, height } = this.bounds();
     const layer = this.layers.axes;
     layer.replaceChildren();
-    const step = niceStep(90 / this.view.scale);
-    const decimals = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-    for (let i = Math.ceil(left / step); i * step < right; i++) {
-      const x = this.px(i * step);
-      if (x < 34 || x > width - 24) continue;
+    const across = niceStep(70 / this.view.scale);
+    const up = niceStep(34 / this.view.scale);
+    const decimals = (/** @type {number} */ step) => Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+    for (let i = Math.ceil(left / across); i * across < right; i++) {
+      const x = this.px(i * across);
+      if (x < 34 || x > width - 46) continue;
       layer.append(svg("line", { x1: x, x2: x, y1: height, y2: height - 5 }));
-      layer.append(svg("text", { x, y: height - 8, "text-anchor": "middle" }, fixed(i * step, decimals)));
+      layer.append(svg("text", { x, y: height - 8, "text-anchor": "middle" }, fixed(i * across, decimals(across))));
     }
-    for (let i = Math.ceil(bottom / step); i * step < top; i++) {
-      const y = this.py(i * step);
-      if (y < 16 || y > height - 24) continue;
-      layer.append(svg("line", { x1: 0, x2: 5, y1: y, y2: y }));
-      layer.append(svg("text", { x: 8, y: y + 3.5 }, fixed(i * step, decimals)));
+    for (let i = Math.ceil(bottom / up); i * up < top; i++) {
+      const y = this.py(i * up);
+      if (y < 24 || y > height - 24) continue;
+      layer.append(svg("line", { x1: 0, x2: 4, y1: y, y2: y }));
+      layer.append(svg("text", { x: 6, y: y - 3 }, fixed(i * up, decimals(up))));
     }
     layer.append(svg("text", { x: width - 6, y: height - 8, "text-anchor": "end" }, "x, m"));
     layer.append(svg("text", { x: 8, y: 12 }, "y, m"));
@@ -573,9 +587,9 @@ export class RoomView {
 
   /** @param {import("./types.js").Answer} answer */
   drawAntennas(answer) {
-    const turn = store.turn !== null;
-    const layout = store.preview ?? (turn ? answer.layout_m : store.layout());
+    const layout = store.preview ?? store.layout();
     const ghosts = store.compare?.answer.layout_m ?? null;
+    if (this.antenna !== null && layout?.[this.antenna.guide]?.[this.antenna.antenna] === undefined) this.antenna = null;
     const marked = this.antenna;
     const key = JSON.stringify([layout, ghosts, answer.array_m, this.view, marked, store.preview !== null]);
     if (key === this.antennaKey) return;

@@ -18,10 +18,12 @@ const LIGHT_M_S = 299792458;
  * @property {(value: number) => void} set
  */
 
+const PLACED = ["devices", "waveguides", "height", "carrier"]; // fixed if channels were given for these devices
+
 /** @returns {any} */
-const radio = () => store.state.scenario.radio;
+const radio = () => store.base().scenario.radio;
 /** @returns {any} */
-const receiver = () => store.state.scenario.receiver;
+const receiver = () => store.base().scenario.receiver;
 /** @param {any} value @returns {number | null} */
 const single = (value) => (typeof value === "number" ? value : null);
 
@@ -127,24 +129,28 @@ function resized(count) {
   return changes;
 }
 
+let newestCount = 0; // a draw may arrive after the slider has moved on
+
 /** Another number of devices: a new draw if they were drawn; else the last are removed, or some are added.
  * @param {number} count */
 async function setCount(count) {
+  newestCount = count;
   const table = /** @type {any} */ (store.state.scenario.devices);
   if (!Array.isArray(table.x_m)) {
     store.patch({ devices: { count } }, "count");
     return;
   }
-  const now = table.x_m.length;
-  if (count <= now) {
+  if (count <= table.x_m.length) {
     store.editDevices((lists) => {
       for (const list of Object.values(lists)) list.length = count;
     }, "count");
     return;
   }
-  const drawn = await store.connection.request("draw", { devices: { ...drawRanges(), count, seed: store.state.seed } });
+  const drawn = await store.connection.request("draw", { devices: { ...fitted(drawRanges(), count), count, seed: store.state.seed } });
   const { devices } = drawn;
+  if (count !== newestCount) return;
   store.editDevices((lists) => {
+    const now = lists.x_m.length;
     const typical = lists.samples[0];
     for (let k = now; k < count; k++) {
       lists.x_m.push(devices.x_m[k]);
@@ -157,17 +163,41 @@ async function setCount(count) {
   }, "count");
 }
 
-/** Where devices are drawn: as the scenario says, or over the floor under the waveguides.
+/** Ranges of the last draw that was shown. @type {Object<string, any> | null} */
+let lastRanges = null;
+
+/** Where devices are drawn: as in the last draw, or over the floor under the waveguides.
  * @returns {Object<string, any>} */
 function drawRanges() {
-  const table = /** @type {any} */ (store.state.scenario.devices);
-  const first = /** @type {any} */ (store.hello.state.scenario.devices);
-  for (const { x_range_m, y_range_m, gain_range, z_m } of [table, first]) {
-    if (Array.isArray(x_range_m)) return { x_range_m, y_range_m, gain_range, ...(typeof z_m === "number" ? { z_m } : {}) };
-  }
   const devices = store.devices();
+  const heights = devices === null || devices.z_m.every((z) => z === 0) ? {} : { z_m: devices.z_m };
+  if (lastRanges !== null) return { ...lastRanges, ...heights };
+  const room = store.shown()?.room;
+  if (devices === null || room === undefined) return {};
   const span = (/** @type {number[]} */ values) => [Math.min(...values), Math.max(...values)];
-  return devices === null ? {} : { x_range_m: span(devices.x_m), y_range_m: span(devices.y_m), gain_range: span(devices.gain) };
+  const wide = (/** @type {number[]} */ values, /** @type {number[]} */ others) => {
+    const [low, high] = span(values);
+    return high - low > 1 ? [low, high] : span([...values, ...others]);
+  };
+  return {
+    x_range_m: wide(devices.x_m, [0, ...room.length_m]),
+    y_range_m: wide(devices.y_m, room.waveguide_y_m),
+    gain_range: span(devices.gain),
+    ...heights,
+  };
+}
+
+/** Remember how the devices of the state were drawn. */
+function noteRanges() {
+  const { x_range_m, y_range_m, gain_range } = /** @type {any} */ (store.state.scenario.devices);
+  if (Array.isArray(x_range_m)) lastRanges = { x_range_m, y_range_m, gain_range };
+}
+
+/** Heights for a number of devices: as they are, or the first for all. @param {Object<string, any>} ranges
+ * @param {number} count @returns {Object<string, any>} */
+function fitted(ranges, count) {
+  if (!Array.isArray(ranges.z_m)) return ranges;
+  return { ...ranges, z_m: Array.from({ length: count }, (_, k) => ranges.z_m[k] ?? ranges.z_m[0]) };
 }
 
 export class SetupPanel {
@@ -177,7 +207,7 @@ export class SetupPanel {
     /** @type {Map<string, {range: HTMLInputElement, field: HTMLInputElement, unit: HTMLElement, label: HTMLElement}>} */
     this.inputs = new Map();
     const preset = el("select", { id: "preset", onchange: () => void this.loadPreset(preset.value) });
-    preset.append(el("option", { value: "" }, "as opened"));
+    preset.append(el("option", { value: "" }, "choose…"), el("option", { value: "opened" }, "as opened"));
     for (const name of store.hello.presets) preset.append(el("option", { value: name }, name));
     this.preset = preset;
     this.seed = /** @type {HTMLInputElement} */ (
@@ -195,7 +225,7 @@ export class SetupPanel {
     );
     this.channel = el("p", { class: "note" });
     host.append(
-      row("preset", "Set-up", preset),
+      row("preset", "Load a set-up", preset),
       el("div", { class: "sliders" }, ...SLIDERS.map((slider) => this.slider(slider))),
       row("weights", "Weights φ", this.weights),
       el(
@@ -216,7 +246,7 @@ export class SetupPanel {
     );
     this.device = el("div", { id: "device-editor" });
     host.append(this.device);
-    for (const topic of /** @type {const} */ (["state", "answer"])) store.subscribe(topic, () => this.refresh());
+    for (const topic of /** @type {const} */ (["state", "answer", "turn"])) store.subscribe(topic, () => this.refresh());
     for (const topic of /** @type {const} */ (["marked", "answer", "turn"])) store.subscribe(topic, () => this.refreshDevice());
     this.refresh();
     this.refreshDevice();
@@ -227,8 +257,8 @@ export class SetupPanel {
     const to = (/** @type {number} */ value) => (slider.log ? Math.log10(value) : value);
     const from = (/** @type {number} */ value) => (slider.log ? Number((10 ** value).toPrecision(3)) : value);
     const set = (/** @type {number} */ value) => {
-      if (!Number.isFinite(value)) return;
-      slider.set(slider.step === 1 ? Math.max(1, Math.round(value)) : value);
+      if (slider.log && value <= 0) store.fail(`${slider.label}: must be > 0`);
+      else if (Number.isFinite(value)) slider.set(slider.step === 1 ? Math.max(1, Math.round(value)) : value);
     };
     const range = /** @type {HTMLInputElement} */ (
       el("input", {
@@ -249,7 +279,8 @@ export class SetupPanel {
         "aria-label": `${slider.label}${slider.unit === "" ? "" : `, ${slider.unit}`}`,
         step: "any",
         onchange: () => {
-          set(Number(field.value));
+          if (field.value.trim() === "") this.refresh(true);
+          else set(Number(field.value));
           store.endSeries();
         },
       })
@@ -260,12 +291,15 @@ export class SetupPanel {
     return el("div", { class: "slider" }, label, range, field, unit);
   }
 
-  refresh() {
+  /** @param {boolean} [typed]  whether a field that has the focus is set too */
+  refresh(typed = false) {
     if (store.state === null) return;
+    noteRanges();
+    const room = store.shown()?.room;
     for (const slider of SLIDERS) {
       const { range, field, unit, label } = /** @type {any} */ (this.inputs.get(slider.name));
       const value = slider.get();
-      range.disabled = field.disabled = value === null;
+      range.disabled = field.disabled = value === null || (room?.devices_move === false && PLACED.includes(slider.name));
       if (slider.name === "snr") {
         const physical = "power_dbm" in radio();
         label.textContent = physical ? "Transmit power" : "SNR";
@@ -276,18 +310,20 @@ export class SetupPanel {
         field.placeholder = "several";
         continue;
       }
-      const at = slider.log ? Math.log10(value) : value;
-      if (at > Number(range.max)) range.max = String(at);
-      if (at < Number(range.min)) range.min = String(at);
+      const scaled = (/** @type {number} */ one) => (slider.log ? Math.log10(one) : one);
+      const at = scaled(value);
+      if (Number.isFinite(at) && store.error === "") {
+        range.min = String(Math.min(scaled(slider.range[0]), at));
+        range.max = String(Math.max(scaled(slider.range[1]), at));
+      }
       range.value = String(at);
-      if (document.activeElement !== field) field.value = String(Number(value.toPrecision(5)));
+      if (typed || document.activeElement !== field) field.value = String(Number(value.toPrecision(5)));
       range.setAttribute("aria-valuetext", `${fmt(value)} ${unit.textContent}`);
     }
     this.weights.value = store.state.scenario.weights?.normalisation ?? "share";
     if (document.activeElement !== this.searchSeed) this.searchSeed.value = String(store.state.seed);
     const drawn = /** @type {any} */ (store.state.scenario.devices).seed;
     if (typeof drawn === "number" && document.activeElement !== this.seed) this.seed.value = String(drawn);
-    const room = store.answer?.room;
     const words = room?.channel ?? [];
     this.channel.textContent = words.length === 0 ? "" : `Channel: ${words.join("; ")}.`;
     for (const id of ["redraw", "redraw-next"]) byId(id).disabled = room?.devices_move === false;
@@ -298,20 +334,23 @@ export class SetupPanel {
     const seed = Math.max(0, Math.round(Number(this.seed.value)) + more);
     this.seed.value = String(seed);
     const count = store.devices()?.x_m.length ?? 10;
-    const scenario = { ...store.state.scenario, devices: { ...drawRanges(), count, seed } };
+    const scenario = { ...store.base().scenario, devices: { ...fitted(drawRanges(), count), count, seed } };
     store.mark(null);
-    store.change({ ...store.state, scenario, seed, found: null });
+    store.change({ ...store.base(), scenario, seed, found: null });
   }
 
   setSeed() {
     const seed = Math.max(0, Math.round(Number(this.searchSeed.value)));
-    store.change({ ...store.state, seed, found: null });
+    store.change({ ...store.base(), seed });
   }
 
   /** @param {string} name */
   async loadPreset(name) {
+    this.preset.value = "";
+    if (name === "") return;
     store.mark(null);
-    const state = name === "" ? store.hello.state : (await store.connection.request("preset", { name })).state;
+    const state = name === "opened" ? store.hello.state : (await store.connection.request("preset", { name })).state;
+    lastRanges = null;
     store.change(state);
     this.room.fit();
   }

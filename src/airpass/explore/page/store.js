@@ -1,6 +1,7 @@
 // The state of the page: what is shown, undo and redo, pinned designs. Parts of the page subscribe to it.
 
 import { Connection, Newest } from "./connection.js";
+import { settled } from "./dom.js";
 
 /** @typedef {import("./types.js").State} State */
 /** @typedef {import("./types.js").Answer} Answer */
@@ -11,6 +12,7 @@ import { Connection, Newest } from "./connection.js";
 /** @typedef {"state" | "answer" | "pins" | "compare" | "error" | "job" | "marked" | "turn" | "theme"} Topic */
 
 const LONGEST_HISTORY = 200;
+const SAVE_MS = 400; // after the last change, before it is saved for a reload
 const COLUMNS = /** @type {(keyof Devices)[]} */ (["x_m", "y_m", "z_m", "gain", "samples", "priority"]);
 
 export class Store {
@@ -47,17 +49,49 @@ export class Store {
     /** Milliseconds from request to answer of the last live requests. @type {number[]} */
     this.roundTrips = [];
     this.live = new Newest((/** @type {State} */ state) => this.ask(state));
+    /** The state that `answer` belongs to. @type {State | null} */
+    this.answered = null;
     this.nextPin = 1;
+    this.save = settled(() => this.keep(), SAVE_MS);
   }
 
-  /** Connect and load the first state; `restored` is the state of a link.
-   * @param {State | null} restored */
-  async start(restored) {
+  /** Connect and load the first state: that of a link, or the one before a reload, or what was opened.
+   * @param {State | null} linked */
+  async start(linked) {
     await this.connection.open();
     this.hello = await this.connection.request("hello");
-    this.state = restored ?? this.hello.state;
+    const kept = this.kept();
+    this.state = linked ?? kept?.state ?? this.hello.state;
+    for (const pin of kept?.pins ?? []) this.pin(pin.label, pin.state, pin.answer);
+    this.subscribe("state", this.save);
+    this.subscribe("pins", this.save);
     this.publish("state");
     this.live.put(this.state);
+  }
+
+  /** Keep state and pins for a reload of this tab. */
+  keep() {
+    try {
+      const { state, pins } = this;
+      sessionStorage.setItem("airpass", JSON.stringify({ start: this.hello.start, state, pins }));
+    } catch {
+      sessionStorage.removeItem("airpass"); // too large
+    }
+  }
+
+  /** What was kept, if it is of the same start of the server. @returns {{state: State, pins: Pin[]} | null} */
+  kept() {
+    try {
+      const kept = JSON.parse(sessionStorage.getItem("airpass") ?? "null");
+      return kept?.start === this.hello.start ? kept : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** What is shown: the state of a turn of a book, or the state. Changes begin from it. @returns {State} */
+  base() {
+    return this.turn?.state ?? this.state;
   }
 
   /** @param {Topic} topic @param {() => void} listener */
@@ -85,7 +119,7 @@ export class Store {
   /** The devices as lists. @returns {Devices | null} */
   devices() {
     if (this.state === null) return null;
-    const given = /** @type {any} */ (this.state.scenario.devices);
+    const given = /** @type {any} */ (this.base().scenario.devices);
     if (!Array.isArray(given.x_m)) return this.answer?.devices ?? null;
     const count = given.x_m.length;
     const spread = (/** @type {any} */ value, /** @type {number} */ other) =>
@@ -102,8 +136,12 @@ export class Store {
 
   /** Antenna positions; null for an array. @returns {number[][] | null} */
   layout() {
-    if (this.state === null || this.state.array !== null) return null;
-    return this.state.layout_m ?? this.answer?.layout_m ?? null;
+    if (this.state === null) return null;
+    if (this.turn !== null) return this.turn.answer.layout_m;
+    if (this.state.array !== null) return null;
+    // The server fits a layout to a changed receiver; the state keeps what was wanted.
+    const fitted = this.answer?.layout_m ?? null;
+    return this.answered === this.state ? fitted : (this.state.layout_m ?? fitted);
   }
 
   /** Replace the state, and ask for its answer. States are never modified in place: give a new object.
@@ -136,9 +174,9 @@ export class Store {
   /** A change of the scenario's tables, such as patch({radio: {snr_db: 3}}, "snr"). A value undefined removes a key.
    * @param {Object<string, Object<string, any>>} tables @param {string} [label] */
   patch(tables, label = "") {
-    const scenario = /** @type {any} */ ({ ...this.state.scenario });
+    const scenario = /** @type {any} */ ({ ...this.base().scenario });
     for (const [name, table] of Object.entries(tables)) scenario[name] = { ...scenario[name], ...table };
-    this.change({ ...this.state, scenario, found: null }, label);
+    this.change({ ...this.base(), scenario, found: null }, label);
   }
 
   /** Change the devices. `edit` gets lists of its own.
@@ -148,12 +186,13 @@ export class Store {
     if (now === null) return;
     const lists = /** @type {Devices} */ (Object.fromEntries(COLUMNS.map((name) => [name, [...now[name]]])));
     edit(lists);
-    this.change({ ...this.state, scenario: { ...this.state.scenario, devices: lists }, found: null }, label);
+    const base = this.base();
+    this.change({ ...base, scenario: { ...base.scenario, devices: lists }, found: null }, label);
   }
 
   /** @param {number[][] | null} layout @param {string} [label] */
   setLayout(layout, label = "") {
-    this.change({ ...this.state, layout_m: layout, array: null, found: null }, label);
+    this.change({ ...this.base(), layout_m: layout, array: null, found: null }, label);
   }
 
   undo() {
@@ -182,7 +221,7 @@ export class Store {
   }
 
   /** @param {string} label @param {State} [state] @param {Answer} [answer] @returns {Pin | null} */
-  pin(label, state = this.state, answer = this.answer ?? undefined) {
+  pin(label, state = this.base(), answer = this.shown() ?? undefined) {
     if (answer === undefined) return null;
     const known = new Set(this.pins.map((one) => one.label));
     let name = label;
@@ -258,14 +297,8 @@ export class Store {
       const answer = await this.connection.request("live", { state });
       this.roundTrips.push(performance.now() - began);
       if (this.roundTrips.length > 500) this.roundTrips.shift();
-      if (this.state === state && state.layout_m !== null && answer.layout_m !== null) {
-        // The server has fitted the layout to a changed receiver.
-        if (JSON.stringify(state.layout_m) !== JSON.stringify(answer.layout_m)) {
-          this.state = { ...state, layout_m: answer.layout_m };
-        }
-      } else if (this.state !== state && this.live.waiting === null) {
-        return; // of a state that is no longer shown
-      }
+      if (this.state !== state && this.live.waiting === null) return; // of a state that is no longer shown
+      this.answered = state;
       this.setAnswer(answer);
     } catch (error) {
       if (this.state === state) this.fail(error instanceof Error ? error.message : String(error));

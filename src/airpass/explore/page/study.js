@@ -6,9 +6,11 @@ import { row } from "./setup.js";
 import { store } from "./store.js";
 
 export class StudyPanel {
-  /** @param {HTMLElement} host @param {(tab: string) => void} showTab */
-  constructor(host, showTab) {
+  /** @param {HTMLElement} host @param {(tab: string) => void} showTab
+   * @param {import("./designs.js").DesignPanel} designs */
+  constructor(host, showTab, designs) {
     this.host = host;
+    this.designs = designs;
     this.showTab = showTab;
     this.metric = el("select", { id: "metric", onchange: () => void this.showChart() });
     this.over = el(
@@ -21,6 +23,7 @@ export class StudyPanel {
     this.status = el("p", { class: "status", role: "status", id: "study-status" });
     this.charts = el("div", { id: "study-charts" });
     this.claims = el("div", { id: "claims" });
+    this.trained = false;
     void this.load();
   }
 
@@ -40,13 +43,14 @@ export class StudyPanel {
       this.charts,
       this.claims,
     );
+    this.trained = study.trained;
     this.showClaims(study.verdicts);
     await this.showChart();
   }
 
   async showChart() {
     const metric = this.metric.value === "" ? null : this.metric.value;
-    this.over.disabled = metric === null;
+    this.over.disabled = metric === null || !this.trained;
     try {
       const chart = await store.connection.request("chart", { metric, over: this.over.value });
       this.status.textContent = chart.trials;
@@ -91,13 +95,7 @@ export class StudyPanel {
       store.mark(null);
       store.change(found.state);
       this.status.textContent = `Opened: ${line.label}, ${line.points[place] || "the scenario"}, trial ${this.trial.value}.`;
-      if (found.method !== null) {
-        const choice = /** @type {HTMLSelectElement | null} */ (document.getElementById("method"));
-        if (choice !== null) {
-          choice.value = found.method.name;
-          choice.dispatchEvent(new Event("change"));
-        }
-      }
+      if (found.method !== null) this.designs.choose(found.method);
       this.showTab("setup");
     } catch (error) {
       this.status.textContent = error instanceof Error ? error.message : String(error);

@@ -25,7 +25,8 @@
  * @property {number} seed  of searches
  * @property {number[][] | null} layout_m  antenna positions, M lists of N; null for even spacing
  * @property {MethodChoice | null} array  an array without waveguides that takes the place of the layout
- * @property {{method: MethodChoice, beam: {re: any[], im: any[]}, seconds: number} | null} found  of a search
+ * @property {{method: MethodChoice, beam: {re: any[], im: any[]}, seed: number, seconds: number,
+ *   status: string} | null} found  of a search
  *
  * @typedef {Object} Room  What follows from the scenario, for drawing.
  * @property {number[]} waveguide_y_m
@@ -90,6 +91,7 @@
  * @typedef {Object} Hello
  * @property {string} version
  * @property {string} title  name of what was opened
+ * @property {string} start  differs between starts of the server
  * @property {State} state
  * @property {MethodInfo[]} methods
  * @property {Object<string, Look>} looks
@@ -107,6 +109,7 @@
  * @typedef {Object} Turn  One turn of a book.
  * @property {Answer} answer
  * @property {number[]} shares  part of its weight that each device sends in this turn
+ * @property {State} state  antennas and beam of the turn, with whole weights
  *
  * @typedef {Object} Series
  * @property {string} label
