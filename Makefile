@@ -11,7 +11,7 @@ SEED ?= 1
 PIP_VERSION := 26.3
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt
 
-.PHONY: help demo check test lint bench attack test-importers clean
+.PHONY: help demo check test browser lint bench attack test-importers clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -22,8 +22,11 @@ demo: $(VENV)/.installed ## design and train the paper's small set-up, write run
 check: lint ## lint, types, import rules and the fast tests (two minutes)
 	$(BIN)/python -m pytest --numprocesses 2 -m 'not slow'
 
-test: lint ## lint, types, import rules and all tests
+test: lint browser ## lint, types, import rules and all tests
 	$(BIN)/python -m pytest --numprocesses 2
+
+browser: ## find or install Chromium and what the tests of the explorer need
+	sh tests/browser/install.sh
 
 lint: $(VENV)/.installed-test ## lint, types and import rules only
 	$(BIN)/ruff check .
@@ -45,7 +48,7 @@ test-importers: $(TRACERS:=/.installed) ## tests with Sionna RT and DeepMIMO, in
 	.venv-deepmimo/bin/python -m pytest tests/importers/test_deepmimo.py
 
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) $(PEERS) $(TRACERS) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(TRACERS) tests/browser/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.created:
@@ -54,7 +57,7 @@ $(VENV)/.created:
 	touch $@
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
-	$(INSTALL) --editable '.[learn]'
+	$(INSTALL) --editable '.[learn,explore]'
 	touch $@
 
 $(VENV)/.installed-test: $(VENV)/.created pyproject.toml constraints.txt

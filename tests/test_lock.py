@@ -24,7 +24,7 @@ def test_every_requirement_is_locked_with_hashes() -> None:
     extras = project["optional-dependencies"]
     names = {
         re.split(r"[<>=\[]", one)[0].lower()
-        for one in [*project["dependencies"], *extras["dask"], *extras["mat"]]
+        for one in [*project["dependencies"], *extras["dask"], *extras["explore"], *extras["mat"]]
     }
     text = (ROOT / "requirements.lock").read_text()
     assert names <= _pins("requirements.lock").keys()

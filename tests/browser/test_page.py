@@ -230,6 +230,24 @@ class TestRoom:
         assert canvas.evaluate(PAINTED) == 0.0
         expect(page.locator("#map-range")).to_be_hidden()
 
+    def test_the_map_comes_back_with_its_scale(self, page: Page) -> None:
+        expect(page.locator("#map-range")).to_be_visible()
+        page.locator("#map-on").uncheck()
+        page.locator("#map-on").check()
+        expect(page.locator("#map-range")).to_be_visible()
+
+    def test_a_marked_antenna_that_is_gone(self, page: Page) -> None:
+        room = page.locator("#room svg")
+        room.focus()
+        room.press("Shift+A")
+        room.press("a")
+        for name in ("waveguides", "antennas"):
+            page.locator(f"#field-{name}").fill("1")
+            page.keyboard.press("Tab")
+        settled(page)
+        room.focus()
+        room.press("ArrowRight")  # an error in the console would fail the test
+
     def test_obstacles_and_blocked_links(self, visitor: Visitor, serve: Serve, tmp_path: Path) -> None:
         (tmp_path / "room.toml").write_text(
             '[channel]\nmodel = "cylinders"\nx_m = [12.0, 20.0]\ny_m = [4.0, 6.0]\nradius_m = 1.0\n'
@@ -319,6 +337,44 @@ class TestSetUp:
         expect(page.locator("#error")).to_contain_text("antennas 30 m apart need at least")
         page.locator("#undo").click()
         expect(page.locator("#error")).to_be_hidden()
+
+    def test_bad_numbers(self, page: Page, tmp_path: Path) -> None:
+        field = page.locator("#field-snr")
+        field.fill("")
+        page.keyboard.press("Tab")
+        expect(field).to_have_value("10")
+        page.locator("#field-threshold").fill("0")
+        page.keyboard.press("Tab")
+        expect(page.locator("#error")).to_contain_text("must be > 0")
+        page.locator("#field-threshold").fill("0.1")
+        page.keyboard.press("Tab")
+        settled(page)
+        assert shown_design(page, tmp_path).scenario.radio.mse_threshold == 0.1
+        assert page.locator("#slider-threshold").get_attribute("min") == "-4"
+
+    def test_a_new_draw_is_like_the_last_one(self, page: Page, tmp_path: Path) -> None:
+        page.locator("#preset").select_option("indoor-28ghz")
+        expect(page.locator("#of")).to_have_text("of 50 devices")
+        settled(page)
+        drag(page.locator('[data-device="1"]'), 20.0, 5.0)
+        page.locator("#draw-seed").fill("3")
+        page.locator("#redraw").click()
+        settled(page)
+        expected = Scenario.preset("indoor-28ghz", seed=3).devices
+        assert np.array_equal(shown_design(page, tmp_path).scenario.devices.x_m, expected.x_m)
+
+    def test_a_layout_comes_back_when_the_gap_does(self, page: Page, tmp_path: Path) -> None:
+        drag(page.locator('[data-antenna="0,1"]'), 60.0, 0.0)
+        before = shown_design(page, tmp_path).layout
+        page.locator("#tab-setup").click()
+        for value in ("8", "0.95"):
+            page.locator("#field-gap").fill(value)
+            page.keyboard.press("Tab")
+            settled(page)
+        after = shown_design(page, tmp_path).layout
+        assert before is not None
+        assert after is not None
+        assert np.array_equal(after, before)
 
     def test_presets(self, page: Page) -> None:
         page.locator("#preset").select_option("indoor-28ghz")
@@ -410,6 +466,16 @@ class TestEvaluations:
         expect(page.locator("#by")).to_have_text("a turn of a book")
         page.locator("#turn-next").click()
         expect(page.locator("#turn-text")).to_contain_text("Turn 2 of 3")
+        before = page.locator('[data-antenna="4,4"]').get_attribute("transform")
+        drag(page.locator('[data-antenna="0,0"]'), -5.0, 0.0)  # leaves the turn, with its antennas
+        assert page.locator('[data-antenna="4,4"]').get_attribute("transform") == before
+        expect(page.locator("#by")).to_contain_text("HRMC+")
+        expect(page.locator("#turn-text")).to_be_empty()
+        expect(page.locator("#status-turns")).to_have_text("The room has changed since.")
+        expect(page.locator("#turn-next")).to_be_disabled()
+        page.locator("#undo").click()
+        page.locator("#turn-next").click()
+        expect(page.locator("#turn-text")).to_contain_text("Turn 1 of 3")
         page.locator("#turn-close").click()
         expect(page.locator("#by")).to_contain_text("HRMC+")
 
@@ -446,7 +512,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Path:
     airpass.sweep(
         {
             "name": "snr",
-            "schemes": ["distributed-m", "mimo-m"],
+            "schemes": ["distributed-m", {"method": "mimo-m", "label": "mimo-m", "options": {"axis": "y"}}],
             "trials": 3,
             "axis": {"field": "radio.snr_db", "values": [0.0, 5.0, 10.0]},
         },
@@ -474,6 +540,19 @@ class TestStudies:
                 values = [row.value for row in rows if row.scheme == names[name] and row.x == x]
                 assert float(cell.split(" ")[0]) == pytest.approx(np.mean(values), rel=1e-3)
                 assert "n = 3" in cell
+        first = page.get_by_role("button", name="distributed, M")
+        first.click()
+        page.locator("#trial").select_option("1")
+        point = charts.locator(".u-over").bounding_box()
+        assert point is not None
+        page.mouse.move(point["x"] + point["width"] * 0.5, point["y"] + 20)
+        page.mouse.click(point["x"] + point["width"] * 0.5, point["y"] + 20)
+        expect(page.locator("#panel-setup")).to_be_visible()
+        page.locator("#tab-design").click()
+        expect(page.locator("#method")).to_have_value("mimo-m")
+        expect(page.locator("#option-axis")).to_have_value("y")
+        page.locator("#tab-study").click()
+        first.click()
         page.get_by_role("button", name="co-located, M").click()
         assert charts.locator("thead th").count() == 2
         page.locator("#trial").select_option("2")
@@ -566,6 +645,10 @@ class TestOut:
         other.goto(link)
         expect(other.locator("#count")).to_have_text(str(found.selected_count))
         assert np.array_equal(shown_design(other, tmp_path).scores, found.scores)
+        other.goto(f"http://127.0.0.1:{server.port}/")
+        expect(other.locator("#count")).to_have_text(str(first_count()))
+        other.evaluate("link => { location.hash = new URL(link).hash; }", link)  # pasted into the address
+        expect(other.locator("#count")).to_have_text(str(found.selected_count))
         state = open_path(link).state
         assert json.loads(json.dumps(state))["layout_m"] == found.layout.tolist()  # type: ignore[union-attr]
 
@@ -634,8 +717,16 @@ class TestConnections:
 
     def test_reload_keeps_access_and_hides_the_token(self, page: Page) -> None:
         assert "token" not in page.url
+        page.locator("#field-devices").fill("12")
+        page.keyboard.press("Tab")
+        page.locator("#tab-design").click()
+        page.locator("#pin").click()
+        expect(page.locator("#of")).to_have_text("of 12 devices")
+        page.wait_for_timeout(800)
         page.reload()
-        expect(page.locator("#of")).to_have_text("of 10 devices")
+        expect(page.locator("#of")).to_have_text("of 12 devices")
+        page.locator("#tab-design").click()
+        assert page.locator("#pins li").count() == 1
 
     def test_the_end_of_the_server_is_shown(self, visitor: Visitor, serve: Serve) -> None:
         running = serve(open_path(None))

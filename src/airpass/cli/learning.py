@@ -564,3 +564,4 @@ def demo(out: Path, seed: int, rounds: int) -> None:
     screen = console()
     screen.print(table)
     screen.print(f"\nReport, figures and JSON: {out / 'report.html'}", soft_wrap=True)
+    screen.print("To change the receiver by hand in the browser: airpass explore", soft_wrap=True)

@@ -193,8 +193,9 @@ export class DesignPanel {
     }
   }
 
-  /** @param {import("./types.js").Step[]} trace */
-  showTrace(trace) {
+  /** @param {import("./types.js").Step[]} steps */
+  showTrace(steps) {
+    const trace = steps.filter((step) => step.best); // what is found so far, whichever chain has found it
     if (trace.length < 2) return;
     const x = trace.map((step) => step.seconds);
     this.chart?.set([

@@ -7,6 +7,7 @@ import { store } from "./store.js";
 const MARGIN_M = 1; // around waveguides and devices, as in the figures
 const MOST_LABELS = 24; // more devices are numbered only if zoomed in
 const LABEL_SCALE = 3; // zoom from which on all devices are numbered
+const LABELS_PX = [24, 14]; // left free for the labels of the axes, at the left and at the bottom
 const LABEL_PX = [44, 13]; // size of a label
 const LABEL_SIDES = [[0, -17], [0, 18], [32, 0], [-32, 0], [0, -30], [0, 31]]; // of a device, in order of preference
 const STACK_PX = 16; // distance of waveguides at the same y
@@ -152,11 +153,12 @@ export class RoomView {
       const width = Math.max(this.host.clientWidth, 50);
       const tall = Math.min(window.innerHeight * 0.62, Math.max(260, (width * (top - bottom)) / (right - left)));
       this.host.style.setProperty("height", `${Math.round(tall)}px`);
-      const scale = Math.min(width / (right - left), tall / (top - bottom));
+      const [freeWidth, freeHeight] = [width - LABELS_PX[0], tall - LABELS_PX[1]];
+      const scale = Math.min(freeWidth / (right - left), freeHeight / (top - bottom));
       this.view = {
         scale,
-        x: (left + right) / 2 - width / 2 / scale,
-        y: (bottom + top) / 2 + tall / 2 / scale,
+        x: (left + right) / 2 - (LABELS_PX[0] + freeWidth / 2) / scale,
+        y: (bottom + top) / 2 + freeHeight / 2 / scale,
       };
     }
     this.viewChanged();
