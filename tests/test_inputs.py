@@ -142,6 +142,7 @@ STOP = {
     ("show",): ("none.json",),
     ("check-method",): ("none",),
     ("demo",): ("--rounds", "0"),
+    ("explore",): ("--no-browser", "none.toml"),
     ("data", "fetch"): ("none",),
     ("data", "verify"): ("none",),
     ("methods",): ("--none",),
