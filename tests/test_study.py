@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import airpass
 from airpass import InvalidInput, Scenario, __version__, design
 from airpass.core.display import LOOKS, looks
 from airpass.designs.api import design_method
@@ -35,7 +36,7 @@ from airpass.study.paper import curves, fig9, figures, plan, schemes, table1
 from airpass.study.paper.base import SCALES
 from airpass.study.runner import DaskCluster, LocalProcesses, run_trials
 from airpass.study.store import Store, set_aside
-from airpass.study.trial import Row, Trial
+from airpass.study.trial import Row, Trial, check, run
 from command_line import assert_refused
 
 RESULTS = Path(__file__).parents[1] / "results"
@@ -364,8 +365,37 @@ class TestRunner:
         for one in table:
             computations.setdefault(one.scheme, set()).add(one.computation)
         assert {scheme: len(found) for scheme, found in computations.items()} == {
-            "fedavg": 1, "airpass-plus": 3, "airpass": 3, "airpass-sdr-dc": 3, "airpass-mp": 3,
+            "fedavg": 1, "airpass-plus": 3, "airpass-plus-turns": 3, "airpass": 3, "airpass-sdr-dc": 3,
+            "airpass-mp": 3, "mimo-mn-plus-xz": 3,
         }  # fmt: skip
+
+    def test_turns_are_a_book(self) -> None:
+        """A scheme with turns trains over what `schedule` finds."""
+        training = {"dataset": "mnist-mini", "rounds": 3, "evaluate_every": 1}
+        method = {"method": "airpass-plus", "options": {"effort": "fast"}, "turns": 2}
+        one = replace(trials()[0], job="train", scheme="turns", method=method, training=training)
+        check(one)
+        found = {row.round: row.value for row in run(one) if row.metric == "test_loss"}
+        scenario, data = airpass.prepare(Scenario.from_dict(one.scenario), "mnist-mini", seed=one.seed)
+        book = airpass.schedule(scenario, 2, seed=one.seed)
+        options = airpass.TrainOptions(rounds=3, evaluate_every=1)
+        again = airpass.train(book, data, seed=one.seed, options=options, progress=False)
+        assert found == {record.round: record.test_loss for record in again.history}
+        with pytest.raises(InvalidInput, match="turns"):
+            check(replace(one, job="design", training=None))
+
+    def test_the_best_array_is_another_at_some_points(self) -> None:
+        found = {
+            (one.figure, one.x): one.method["options"]["axis"]
+            for name in ("fig6", "fig7", "fig8")
+            for one in figures()[name].trials("paper")
+            if one.scheme == "best-array"
+        }
+        assert {key for key, axis in found.items() if axis != "xz"} == {
+            ("fig6", 1.0),
+            ("fig6", 2.0),
+            ("fig7", 1.0),
+        }
 
     def test_a_failure_is_reported_and_stops_nothing(self, tmp_path: Path) -> None:
         nowhere = {"dataset": "nowhere.npz", "model": "mnist-cnn", "rounds": 1}

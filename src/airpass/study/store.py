@@ -21,6 +21,7 @@ from airpass.study.trial import SECONDS, Row, Trial
 _TYPES = {str: pa.string(), int: pa.int64(), float: pa.float64(), float | None: pa.float64()}
 SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in get_type_hints(Row).items()])
 OPTIONAL = "x"  # the only column that may hold null
+VERSION = "version"  # the only column that may be missing; the last
 MERGED = {
     "timings.parquet": True,
     "rows.parquet": False,
@@ -176,7 +177,8 @@ def decode(path: Path, on_damage: OnDamage = refuse) -> list[Row]:
         raise InvalidInput(f"{path}: cannot be read ({error.strerror})") from None
     try:
         table = decode_table(content)
-        columns = [_column(table, name) for name in SCHEMA.names]
+        known = [name for name in SCHEMA.names if name != VERSION or name in table.column_names]
+        columns = [_column(table, name) for name in known]
     except Damaged as error:
         on_damage(path, str(error))
         return []

@@ -145,7 +145,7 @@ def _schemes(given: Any) -> dict[str, dict[str, Any]]:
     schemes: dict[str, dict[str, Any]] = {}
     for entry in given:
         table = {"method": entry} if isinstance(entry, str) else _table("schemes: an entry", entry)
-        checks.known_keys("schemes", table, ("label", "method", "selection", "geometry", "options"))
+        checks.known_keys("schemes", table, ("label", "method", "selection", "geometry", "options", "turns"))
         _table("schemes: options", table.get("options", {}))
         blocks = [str(table[name]) for name in ("selection", "geometry") if name in table]
         label = str(table.pop("label", table.get("method") or "+".join(blocks)))

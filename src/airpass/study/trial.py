@@ -22,6 +22,9 @@ from airpass.core.references import is_reference, referenced_file
 from airpass.core.registry import with_threads
 from airpass.core.types import Complex, Real
 from airpass.designs.api import Design, design, design_method
+from airpass.designs.base import DesignMethod
+from airpass.designs.book import Book
+from airpass.designs.turns import schedule
 from airpass.learning import FEDAVG
 from airpass.scenario import Scenario
 from airpass.selection import METHODS
@@ -56,6 +59,7 @@ class Row:
     value: float  # NaN if undefined, such as the error if no device is selected
     seed: int
     key: str  # of the trial
+    version: str = ""  # of airpass; "" in rows of versions that did not store it
 
 
 @dataclass(frozen=True, repr=False)
@@ -74,7 +78,8 @@ class Trial:
     scenario
         Tables as in a scenario file.
     method
-        Arguments of `select` or `design`. {"method": "fedavg"} is training with ideal aggregation.
+        Arguments of `select` or `design`. {"method": "fedavg"} is training with ideal aggregation. With
+        `turns`, a number or "auto", training goes through a book of `schedule`.
     training
         Data set and options of training; None unless the job is "train".
     repeats
@@ -152,7 +157,7 @@ class Trial:
     def row(self, metric: str, value: float, round_number: int = 0) -> Row:
         """A row of this trial."""
         place = (self.figure, self.scheme, self.x, self.x_label, self.trial)
-        return Row(*place, round_number, metric, value, self.seed, self.key)
+        return Row(*place, round_number, metric, value, self.seed, self.key, __version__)
 
 
 def _stamp(path: str) -> tuple[int, int]:
@@ -229,7 +234,9 @@ def check(trial: Trial) -> None:
     if trial.job == "select":
         METHODS.resolve(str(name), options)
     elif name != FEDAVG:
-        design_method(**trial.method)
+        design_method(**_without_turns(trial))
+        if "turns" in trial.method and trial.job != "train":
+            raise InvalidInput(f"schemes: turns of {trial.scheme!r}: needs training; this study has none")
     elif trial.job == "design":
         raise InvalidInput(f"scheme = {FEDAVG!r}: needs training; this study has none")
     if trial.training is not None:
@@ -289,9 +296,18 @@ def _value(link: Link, metric: str) -> float:
     return float(getattr(link, metric))
 
 
+def _without_turns(trial: Trial) -> dict[str, Any]:
+    """Arguments of `design`."""
+    return {name: value for name, value in trial.method.items() if name != "turns"}
+
+
+def _method(trial: Trial) -> DesignMethod:
+    """The design method with one compute thread per worker; results do not depend on it."""
+    return with_threads(design_method(**_without_turns(trial)), 1)
+
+
 def _design(trial: Trial, scenario: Scenario) -> Design:
-    # One compute thread per worker; results do not depend on it.
-    return design(scenario, with_threads(design_method(**trial.method), 1), seed=trial.seed)
+    return design(scenario, _method(trial), seed=trial.seed)
 
 
 def _rows_of(trial: Trial, result: Design) -> list[Row]:
@@ -310,7 +326,11 @@ def _training_rows(trial: Trial, scenario: Scenario) -> list[Row]:
     assert trial.training is not None
     dataset, options, data_dir = training_options(trial.training)
     weighted, data = prepare(scenario, dataset, options, trial.seed, data_dir)
-    link = None if trial.method.get("method") == FEDAVG else _design(trial, weighted)
+    link: Design | Book | None = None
+    if "turns" in trial.method:
+        link = schedule(weighted, trial.method["turns"], "antennas", _method(trial), seed=trial.seed)
+    elif trial.method.get("method") != FEDAVG:
+        link = _design(trial, weighted)
     done = train(link, data, seed=trial.seed, scenario=weighted, options=options, workers=1, progress=False)
     if not done.finished:
         if done.diverged:
@@ -319,7 +339,7 @@ def _training_rows(trial: Trial, scenario: Scenario) -> list[Row]:
             raise KeyboardInterrupt
         raise RuntimeError(f"training was {done.status}")
     # The number of selected devices is recorded for every round.
-    rows = [] if link is None else _rows_of(trial, link)[1:]
+    rows = _rows_of(trial, link)[1:] if isinstance(link, Design) else []
     for record in done.history:
         for metric in ROUND_METRICS:
             rows.append(trial.row(metric, float(getattr(record, metric)), record.round))

@@ -9,12 +9,14 @@ from airpass.figures.chart import Chart
 from airpass.learning import FEDAVG
 from airpass.study.charts import rounds_chart
 from airpass.study.paper.base import ENERGY, PaperFigure, Point, scenario, snr_point
-from airpass.study.paper.schemes import METHODS, TRAINED
+from airpass.study.paper.schemes import BEST_ARRAY, METHODS, TRAINED, TRAINED_ARRAY, TURNS, best_array_at
 from airpass.study.tables import Table, by_point
 from airpass.study.trial import Row, Trial
 
-WITH_ARRAYS = (FEDAVG, *(scheme for comparison in TRAINED for scheme in comparison.schemes))
-VARIANTS = (FEDAVG, "airpass-plus", "airpass", "airpass-sdr-dc", "airpass-mp")
+WITH_ARRAYS = (FEDAVG, *(scheme for comparison in TRAINED for scheme in comparison.schemes), TURNS)
+# The array of figures 2 and 3 is also the best with 50 devices, in all three panels and on the same seeds.
+VARIANTS = (FEDAVG, "airpass-plus", TURNS, "airpass", "airpass-sdr-dc", "airpass-mp", TRAINED_ARRAY)
+ALONG_AXES = ("airpass", "airpass-plus", TURNS, BEST_ARRAY)  # of figures 6 to 8
 # Figures 4 and 5. At the paper's 10 dB with shares as weights nearly every scheme selects all 50 devices. The
 # other two panels separate the schemes.
 PANELS = (
@@ -129,12 +131,26 @@ class TrainingFigure(PaperFigure):
                 trial=number,
                 seed=seed,
                 scenario=self._scenario(scale, scheme, point, seed),
-                method=METHODS[scheme],
+                method=self._method(scheme, point),
                 training=training,
             )
             for number, seed in self.plan(scale).seeds()
             for point in self.points or (None,)
             for scheme in self.schemes
+        )
+
+    def _method(self, scheme: str, point: Point | None) -> dict[str, Any]:
+        """The method of a scheme, which is another at each point for the best array."""
+        if scheme != BEST_ARRAY:
+            return METHODS[scheme]
+        _, waveguides, antennas = self.size
+        changes = (
+            {} if point is None else {**point.tables.get("receiver", {}), **point.tables.get("radio", {})}
+        )
+        return best_array_at(
+            changes.get("waveguides", waveguides),
+            changes.get("antennas", antennas),
+            changes.get("snr_db", self.snr_db),
         )
 
     def _scenario(self, scale: str, scheme: str, point: Point | None, seed: int) -> dict[str, Any]:

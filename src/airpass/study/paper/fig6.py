@@ -3,13 +3,13 @@
 The values are not those of the paper, which are not in its text.
 """
 
-from airpass.study.paper.curves import MNIST, TrainingFigure, along
+from airpass.study.paper.curves import ALONG_AXES, MNIST, TrainingFigure, along
 
 FIGURE = TrainingFigure(
     name="fig6",
     title="Training loss on MNIST. K = 10, N = 5, 10 dB",
     duration={"smoke": "20 seconds", "lite": "5 minutes", "paper": "an hour and a half"},
-    schemes=("airpass", "airpass-plus"),
+    schemes=ALONG_AXES,
     metric="train_loss",
     scales=MNIST,
     changes={"smoke": {"rounds": 8}},
