@@ -268,9 +268,17 @@ def test_an_interrupt_that_python_ignores_is_repeated(tmp_path: Path) -> None:
     )
     channels = tmp_path / "g.npy"
     np.save(channels, np.ones((2, 3), dtype=complex))
-    command = [sys.executable, "-m", "airpass", "select", "--channels", str(channels), "--budget", "1"]
+    # The background of a shell ignores SIGINT, and so do its children.
+    start = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); import airpass.cli as cli; "
+    )
+    command = [sys.executable, "-c", f"{start}cli.main()", "select", "--channels", str(channels)]
     done = subprocess.run(
-        [*command, "--method", f"{own}:slow"], capture_output=True, text=True, timeout=25, check=False
+        [*command, "--budget", "1", "--method", f"{own}:slow"],
+        capture_output=True,
+        text=True,
+        timeout=25,
+        check=False,
     )
     assert done.returncode == 130
     assert done.stderr == "airpass: interrupted\n"
