@@ -30,7 +30,7 @@ from airpass.figures.study import draw_chart
 from airpass.figures.style import render
 from airpass.figures.training import draw_training
 from airpass.selection.hrmc import Hrmc
-from airpass.study import runner, store, summary, sweep, trial
+from airpass.study import added, charts, runner, store, summary, sweep, trial
 from airpass.study.claims import judge
 from airpass.study.paper import curves, fig9, figures, plan, schemes, table1
 from airpass.study.paper.base import SCALES
@@ -383,6 +383,40 @@ class TestRunner:
         assert found == {record.round: record.test_loss for record in again.history}
         with pytest.raises(InvalidInput, match="turns"):
             check(replace(one, job="design", training=None))
+
+    @pytest.mark.parametrize("name", sorted(added.figures()))
+    @pytest.mark.parametrize("scale", ["smoke", "lite", "paper"])
+    def test_added_figures(self, name: str, scale: str) -> None:
+        """Every trial can run, trials differ, and the chart takes their rows."""
+        figure = added.figures()[name]
+        found = figure.trials(scale)
+        for one in found:
+            if one.trial == 0:
+                check(one)
+        assert len({one.key for one in found}) == len(found)
+        assert {one.trial for one in found} == set(range(figure.plan(scale).trials))
+        rows = [one.row(metric, 1.0 + one.trial) for one in found for metric in figure.metrics]
+        chart = figure.chart(rows)
+        assert [panel.ylabel for panel in chart.panels] == [
+            charts.shown(name).label for name in figure.metrics
+        ]
+        assert all(panel.lines for panel in chart.panels)
+
+    def test_what_is_evaluated(self) -> None:
+        base = replace(trials()[0], method={"method": "distributed-m"})
+        moved = replace(base, job="evaluate", evaluation={"displacement_wavelengths": 0.25, "draws": 3})
+        found = {row.metric: row.value for row in run(moved)}
+        scenario = Scenario.from_dict(base.scenario)
+        made = design(scenario, "distributed-m", seed=base.seed)
+        lived = airpass.life(made, [scenario.radio.wavelength_m / 4], draws=3, seed=base.seed)
+        assert found["aligned_re_solved"] == lived.mean("re-solved")[1]
+        shaken = replace(base, job="evaluate", evaluation={"position_mm": 2.0, "draws": 3})
+        found = {row.metric: row.value for row in run(shaken)}
+        expected = airpass.tolerance(made, position_mm=2.0, draws=3, seed=base.seed)
+        assert found["aligned_rescaled"] == expected.outcomes["rescaled"].mean
+        assert moved.key != shaken.key != base.key
+        with pytest.raises(InvalidInput, match="evaluation"):
+            replace(moved, evaluation=None)
 
     def test_the_best_array_is_another_at_some_points(self) -> None:
         found = {

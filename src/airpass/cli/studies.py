@@ -58,7 +58,10 @@ def reproduce(
     claims: bool,
     json_path: str | None,
 ) -> None:
-    """Reproduce figures of the paper: fig2 ... fig9, table1, or all.
+    """Reproduce figures of the paper: fig2 ... fig9, table1, or all of these.
+
+    Figures that are not in the paper: devices-chains, devices-k, devices-threshold, energy-k, life, time-k,
+    tolerance, turns-snr, or added for all of these.
 
     Finished trials are stored and reused, so an interrupted run continues where it stopped.
     """

@@ -9,7 +9,8 @@ from airpass.core import checks
 from airpass.core.errors import InvalidInput
 from airpass.core.registry import Report, discard
 from airpass.core.threads import processors
-from airpass.study.paper import figures as known_figures
+from airpass.study import paper
+from airpass.study.known import known_figures
 from airpass.study.paper.base import SCALES, PaperFigure
 from airpass.study.run import output_folders, run_sweep
 from airpass.study.run import reproduce as run_figures
@@ -117,10 +118,11 @@ def named_figures(names: Sequence[str]) -> list[PaperFigure]:
     """Figures by name, in the paper's order; "all" for all."""
     known = known_figures()
     if not names:
-        raise InvalidInput(f"no figure given: choose from {', '.join(known)}, or all")
+        raise InvalidInput(f"no figure given: choose from {', '.join(known)}, all or added")
     for name in names:
-        checks.one_of("figure", name, (*known, "all"))
-    return [figure for name, figure in known.items() if "all" in names or name in names]
+        checks.one_of("figure", name, (*known, "all", "added"))
+    groups = {name: "all" if name in paper.figures() else "added" for name in known}
+    return [figure for name, figure in known.items() if groups[name] in names or name in names]
 
 
 def executor(

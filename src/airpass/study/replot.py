@@ -12,7 +12,7 @@ from airpass.scenario import read_tables
 from airpass.study import figure_table, sweep
 from airpass.study.charts import formatted, shape_of, sweep_chart, sweep_metrics
 from airpass.study.figure_table import FigureTable
-from airpass.study.paper import figures
+from airpass.study.known import known_figures
 from airpass.study.store import MERGED, decode
 from airpass.study.tables import Table, by_point
 from airpass.study.trial import Row
@@ -87,7 +87,7 @@ def _figure(path: str | Path | None) -> Mapping[str, Any] | None:
 
 def _known_chart(rows: Sequence[Row], table: FigureTable) -> Chart | None:
     """The chart of one of the paper's figures, unless the table asks for another."""
-    figure = figures().get(rows[0].figure)
+    figure = known_figures().get(rows[0].figure)
     if figure is None or table.metric or table.over:
         return None
     panels = [

@@ -12,7 +12,7 @@ from airpass.core.locks import folder_locks
 from airpass.core.registry import Report, discard
 from airpass.study.charts import WIDE_IN, sweep_chart
 from airpass.study.claims import Rows, judge
-from airpass.study.paper import figures as all_figures
+from airpass.study.known import known_figures
 from airpass.study.paper.base import PaperFigure
 from airpass.study.paper.plan import Progress, progress
 from airpass.study.provenance import check_folder, description, write_provenance
@@ -145,7 +145,7 @@ def _elsewhere(
 ) -> Callable[[Trial], list[Row] | None]:
     """Lookup of rows with the same computation in other figures: 2, 6, 7 and 8 share a point."""
     known: dict[str, tuple[Store, Trial]] = {}
-    for other in all_figures().values():
+    for other in known_figures().values():
         for place in {folder(other.name), also or folder(other.name)}:
             if place.is_dir():
                 store = Store(place, skip)

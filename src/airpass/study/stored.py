@@ -9,7 +9,7 @@ from airpass.core.errors import InvalidInput
 from airpass.study import sweep
 from airpass.study.charts import shown_metric
 from airpass.study.claims import judge
-from airpass.study.paper import figures
+from airpass.study.known import known_figures
 from airpass.study.paper.base import SCALES, PaperFigure
 from airpass.study.provenance import machine, read_provenance
 from airpass.study.replot import STUDY, redraw, sweep_tables
@@ -129,7 +129,7 @@ def open_study(path: Path) -> StoredStudy:
     folder = path if path.is_dir() else path.parent
     provenance = read_provenance(folder, complete=True)
     name = str(provenance.get("study", path.stem))
-    figure = figures().get(name) if provenance.get("scale") in SCALES else None
+    figure = known_figures().get(name) if provenance.get("scale") in SCALES else None
     rows: list[Row] = []
     if figure is not None:  # the folder may also hold rows of an earlier version
         rows = Store(folder).read(figure.trials(provenance["scale"]))

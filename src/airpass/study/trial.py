@@ -14,6 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
+import numpy as np
+
 from airpass import __version__
 from airpass.aircomp import Link
 from airpass.core.arrays import read_array
@@ -24,6 +26,8 @@ from airpass.core.types import Complex, Real
 from airpass.designs.api import Design, design, design_method
 from airpass.designs.base import DesignMethod
 from airpass.designs.book import Book
+from airpass.designs.life import life
+from airpass.designs.tolerance import tolerance
 from airpass.designs.turns import schedule
 from airpass.learning import FEDAVG
 from airpass.scenario import Scenario
@@ -84,12 +88,14 @@ class Trial:
         Data set and options of training; None unless the job is "train".
     repeats
         Number of timed runs; 0 unless the job is "select".
+    evaluation
+        For the job "evaluate": `displacement_wavelengths` or `position_mm`, and the number of `draws`.
     channels
         For the job "select": `file`, `variable`, `transpose`, `weights`, `weights_variable` and `draw`, the
         channels to select for instead of those of the scenario, of which only the radio is used.
     """
 
-    job: Literal["select", "design", "train"]
+    job: Literal["select", "design", "train", "evaluate"]
     figure: str
     scheme: str
     x: float | None
@@ -101,12 +107,15 @@ class Trial:
     training: Mapping[str, Any] | None = None
     repeats: int = 0
     channels: Mapping[str, Any] | None = None
+    evaluation: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.channels is not None and self.job != "select":
             raise InvalidInput("channels: can be given for the job 'select' only")
         if (self.job == "train") != (self.training is not None):
             raise InvalidInput("training: must be given for the job 'train', and for no other")
+        if (self.job == "evaluate") != (self.evaluation is not None):
+            raise InvalidInput("evaluation: must be given for the job 'evaluate', and for no other")
         if (self.job == "select") != (self.repeats > 0):
             raise InvalidInput("repeats: must be at least 1 for the job 'select', and 0 for any other")
 
@@ -118,8 +127,9 @@ class Trial:
         """Fingerprint of everything that the rows depend on. Stored rows are found by it."""
         fields = asdict(self)
         del fields["job"]  # follows from training and repeats
-        if self.channels is None:
-            del fields["channels"]
+        for name in ("channels", "evaluation"):
+            if fields[name] is None:
+                del fields[name]
         return _fingerprint(fields | {"version": __version__} | self._files)
 
     @cached_property
@@ -131,7 +141,7 @@ class Trial:
                 name: scenario[name] for name in scenario if name not in ("receiver", "radio", "channel")
             }
         parts = (scenario, dict(self.method), self.training, self.repeats, self.seed, __version__)
-        given = () if self.channels is None else (self.channels,)
+        given = tuple(one for one in (self.channels, self.evaluation) if one is not None)
         return _fingerprint((*parts, self._files, *given))
 
     @cached_property
@@ -258,7 +268,12 @@ def run(trial: Trial) -> list[Row]:
     list[Row]
         All rows, in an order that depends on the trial only.
     """
-    jobs = {"select": _selection_rows, "design": _design_rows, "train": _training_rows}
+    jobs = {
+        "select": _selection_rows,
+        "design": _design_rows,
+        "train": _training_rows,
+        "evaluate": _evaluation_rows,
+    }
     return jobs[trial.job](trial, Scenario.from_dict(trial.scenario))
 
 
@@ -317,6 +332,29 @@ def _rows_of(trial: Trial, result: Design) -> list[Row]:
 def _design_rows(trial: Trial, scenario: Scenario) -> list[Row]:
     result = _design(trial, scenario)
     return [*_rows_of(trial, result), trial.row(SECONDS, result.seconds)]
+
+
+def _evaluation_rows(trial: Trial, scenario: Scenario) -> list[Row]:
+    """Mean numbers of aligned devices of a design after something has moved, by receiver."""
+    assert trial.evaluation is not None
+    result, draws = _design(trial, scenario), int(trial.evaluation["draws"])
+    if "position_mm" in trial.evaluation:
+        error = float(trial.evaluation["position_mm"])
+        found = tolerance(result, position_mm=error, draws=draws, seed=trial.seed)
+        means = {name: outcome.mean for name, outcome in found.outcomes.items()}
+    else:
+        distance = float(trial.evaluation["displacement_wavelengths"]) * scenario.radio.wavelength_m
+        lived = life(result, [distance], draws=draws, seed=trial.seed)
+        at = int(np.argmin(np.abs(lived.distances_m - distance)))
+        means = {name: float(lived.mean(name)[at]) for name in lived.counts}
+    rows = [
+        trial.row(f"aligned_{name.replace(' ', '_').replace('-', '_')}", mean) for name, mean in means.items()
+    ]
+    return [
+        *rows,
+        trial.row("selected_count", float(result.selected_count)),
+        trial.row(SECONDS, result.seconds),
+    ]
 
 
 def _training_rows(trial: Trial, scenario: Scenario) -> list[Row]:

@@ -43,16 +43,28 @@ class Plan:
 
 
 FRESH = 6000  # first seed of scale "paper"
+ADDED = (
+    "devices-chains",
+    "devices-k",
+    "devices-threshold",
+    "energy-k",
+    "life",
+    "time-k",
+    "tolerance",
+    "turns-snr",
+)  # figures that are not in the paper
 PLANS: dict[str, dict[str, Plan]] = {
     "smoke": {
         **dict.fromkeys(("fig2", "fig3", "fig4", "fig5", "fig6", "fig7", "fig8"), Plan(1)),
         **dict.fromkeys(("fig9", "table1"), Plan(2, 1)),
+        **dict.fromkeys(ADDED, Plan(1)),
     },
     "lite": {
         **dict.fromkeys(("fig2", "fig3", "fig4", "fig6", "fig7", "fig8"), Plan(3)),
         "fig5": Plan(1),
         "fig9": Plan(5, 1),
         "table1": Plan(5, 2),
+        **dict.fromkeys(ADDED, Plan(3)),
     },
     "paper": {
         **dict.fromkeys(("fig2", "fig6", "fig7", "fig8"), Plan(20, first_seed=FRESH)),
@@ -60,6 +72,7 @@ PLANS: dict[str, dict[str, Plan]] = {
         "fig4": Plan(10, first_seed=FRESH),
         "fig5": Plan(1, first_seed=FRESH),
         **dict.fromkeys(("fig9", "table1"), Plan(50, 10, first_seed=FRESH)),
+        **dict.fromkeys(ADDED, Plan(20, 5, first_seed=FRESH)),
     },
 }
 

@@ -70,6 +70,8 @@ METHODS: Mapping[str, dict[str, Any]] = {
     "mimo-mn-16-starts": _array("mimo-mn", 16),
     **ARRAYS,
     BEST_ARRAY: best_array_at(5, 5, 10.0),
+    **{f"airpass-plus-{rule}": {"method": "airpass-plus"} for rule in ("share", "energy")},
+    "airpass-plus-robust": {"method": "airpass-plus", "options": {"tolerance_mm": 1.0}},
     TURNS: {"method": "airpass-plus", "options": {"effort": "fast"}, "turns": "auto"},
 }
 

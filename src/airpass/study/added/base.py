@@ -1,0 +1,104 @@
+"""Base class of the figures that were added: metrics against an axis, with one line per scheme."""
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from airpass.figures.chart import Chart
+from airpass.study.charts import axis_panel, shown
+from airpass.study.paper.base import PaperFigure
+from airpass.study.tables import Table, by_point
+from airpass.study.trial import Row, Trial
+
+Tables = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A point of an axis.
+
+    Parameters
+    ----------
+    x
+        Position on the axis.
+    scenario
+        Tables of the scenario, without the seed of the devices.
+    methods
+        Arguments of `design` by scheme.
+    evaluation
+        What is done with the designs, see `Trial`.
+    """
+
+    x: float
+    scenario: Tables
+    methods: Mapping[str, dict[str, Any]]
+    evaluation: Mapping[str, Any] | None = None
+
+    @property
+    def label(self) -> str:
+        """`x_label` of the rows."""
+        return f"{self.x:g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AxisFigure(PaperFigure):
+    """Metrics against an axis.
+
+    Parameters
+    ----------
+    xlabel
+        Label of the axis.
+    metrics
+        A panel for each.
+    log
+        Logarithmic axes: "", "x", "y" or "xy".
+    training
+        Options of training by scale; empty if nothing is trained.
+    """
+
+    xlabel: str
+    metrics: tuple[str, ...] = ("selected_count",)
+    log: str = ""
+    training: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+
+    @abstractmethod
+    def places(self, scale: str) -> tuple[Place, ...]:
+        """The points of a scale."""
+
+    def trials(self, scale: str) -> tuple[Trial, ...]:
+        """Every scheme at every point, on the same draws."""
+        plan = self.plan(scale)
+        return tuple(
+            self._trial(scale, place, scheme, number, seed)
+            for number, seed in plan.seeds()
+            for place in self.places(scale)
+            for scheme in place.methods
+            if number < plan.count(scheme)
+        )
+
+    def _trial(self, scale: str, place: Place, scheme: str, number: int, seed: int) -> Trial:
+        devices = {**place.scenario.get("devices", {}), "seed": seed}
+        return Trial(
+            job="train" if self.training else "design" if place.evaluation is None else "evaluate",
+            figure=self.name,
+            scheme=scheme,
+            x=place.x,
+            x_label=place.label,
+            trial=number,
+            seed=seed,
+            scenario={**place.scenario, "devices": devices},
+            method=place.methods[scheme],
+            training=self.training.get(scale),
+            evaluation=place.evaluation,
+        )
+
+    def chart(self, rows: Sequence[Row]) -> Chart:
+        """A panel per metric."""
+        panels = [axis_panel(rows, metric, self.xlabel, "") for metric in self.metrics]
+        return Chart(panels=panels, columns=min(2, len(panels)), log=self.log)
+
+    def table(self, rows: Sequence[Row]) -> Table:
+        """The first metric as numbers."""
+        heads, cells = by_point(rows, self.metrics[0])
+        return [f"{shown(self.metrics[0]).label}; {self.xlabel}:", *heads[1:]], cells
