@@ -8,7 +8,7 @@ import pytest
 from airpass.study import report
 from airpass.study.claims import Results, best_array, judge
 from airpass.study.paper import figures, schemes
-from airpass.study.summary import Mean, holm, mean, p_value
+from airpass.study.summary import Mean, draws_to_exclude, holm, mean, p_value
 from airpass.study.trial import Row, Trial
 from airpass.study.verdicts import NUMBER, Part, Verdict, adjusted, combined, compare, multiplicity, within
 
@@ -83,6 +83,19 @@ class TestStatistics:
         assert within(same, low=-0.1) == "holds"
         assert within(Mean(0.0, 0.0, 2), low=0.0) == "not decided"
         assert within(Mean(0.0, 0.1, 5), low=0.0) == "not decided"
+
+    def test_draws_to_exclude(self) -> None:
+        """With spread 1, 18 trials have a half width of 2.110/sqrt(18) = 0.497, and 17 one of 0.514."""
+        values = [0.5 + (-1.0) ** i * np.sqrt(9 / 10) for i in range(10)]  # mean 0.5, spread 1
+        found = mean(values)
+        assert np.std(values, ddof=1) == pytest.approx(1.0)
+        assert draws_to_exclude(found, 0.0) == 18
+        assert draws_to_exclude(found, 1.0) == 18
+        assert draws_to_exclude(found, found.value) is None
+        assert draws_to_exclude(mean([1.0]), 0.0) is None
+        part = compare("", dict(enumerate(values)), NUMBER, low=0.0)
+        assert part.effect == "+0.50 ± 0.72 (10 trials); would be decided by about 18 trials"
+        assert "would" not in compare("", dict.fromkeys(range(5), 1.0), NUMBER, low=0.0).effect
 
     def test_p_value(self) -> None:
         # Mean 2, standard error 1/sqrt(3), so t = 2 sqrt(3). For two degrees of freedom

@@ -9,6 +9,7 @@ from scipy import stats
 from airpass.study.trial import Row
 
 CONFIDENCE = 0.95
+MOST_DRAWS = 10_000  # numbers of trials above this are not worth naming
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,34 @@ def p_value(found: Mean, limit: float) -> float:
     freedom = found.count - 1
     error = found.half_width / float(stats.t.ppf(0.5 + CONFIDENCE / 2.0, freedom))
     return float(2.0 * stats.t.sf(abs(found.value - limit) / error, freedom))
+
+
+def draws_to_exclude(found: Mean, limit: float) -> int | None:
+    """Number of trials after which the confidence interval of a mean would exclude a limit.
+
+    Mean and spread of further trials are taken to be those of the present ones.
+
+    Parameters
+    ----------
+    found
+        Mean of two or more trials.
+    limit
+        The limit.
+
+    Returns
+    -------
+    int or None
+        The smallest number; None if it is above `MOST_DRAWS`, or if the mean is at the limit.
+    """
+    if found.count < 2 or not np.isfinite(found.half_width):
+        return None
+    distance = abs(found.value - limit)
+    quantile = stats.t.ppf(0.5 + CONFIDENCE / 2.0, found.count - 1)
+    spread = found.half_width / float(quantile) * float(np.sqrt(found.count))
+    numbers = np.arange(2, MOST_DRAWS + 1)
+    half_widths = stats.t.ppf(0.5 + CONFIDENCE / 2.0, numbers - 1) * spread / np.sqrt(numbers)
+    enough = np.flatnonzero(half_widths < distance)
+    return int(numbers[enough[0]]) if enough.size else None
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from airpass.study.paper.schemes import AS_PRINTED
-from airpass.study.summary import CONFIDENCE, Mean, holm, mean, p_value
+from airpass.study.summary import CONFIDENCE, MOST_DRAWS, Mean, draws_to_exclude, holm, mean, p_value
 
 HOLDS, FAILS, OPEN, TIE, NO_ROWS = "holds", "does not hold", "not decided", "tie", "no rows"
 WITH_TIES = "holds, with ties"
@@ -188,12 +188,23 @@ def compare(
     return Part(
         what=what,
         verdict=verdict,
-        effect=_effect(found, len(values), unit, declared if interim else None),
+        effect=_effect(found, len(values), unit, declared if interim else None)
+        + (_outlook(found, low, high) if verdict == OPEN else ""),
         comparison=comparison,
         data=data,
         interim=interim,
         p=max(p_values) if found.count >= FEWEST and verdict != TIE else UNKNOWN,
     )
+
+
+def _outlook(found: Mean, low: float, high: float) -> str:
+    """How many trials would decide, if they were like those that there are."""
+    if found.count < 2:
+        return ""
+    nearest = min((low, high), key=lambda limit: abs(found.value - limit))
+    needed = draws_to_exclude(found, nearest)
+    number = f"more than {MOST_DRAWS:,}" if needed is None else f"about {needed:,}"
+    return f"; would be decided by {number} trials"
 
 
 def _effect(found: Mean, trials: int, unit: Unit, declared: int | None) -> str:
