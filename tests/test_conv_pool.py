@@ -149,3 +149,13 @@ def test_double_precision_goes_by_the_library() -> None:
     x = torch.randn(1, 1, 4, 4, dtype=torch.float64)
     torch.testing.assert_close(layer(x), plain(layer).double()(x))
     assert torch.autograd.gradcheck(layer, (x.requires_grad_(),))
+
+
+def test_single_precision_within_autocast() -> None:
+    """Where products are in bfloat16, the fused layer stays in single precision."""
+    torch.manual_seed(0)
+    layer, x = ConvPoolReLU(16, 16), torch.randn(2, 16, 8, 8)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = layer(x)
+    assert found.dtype == torch.float32
+    assert torch.equal(found, layer(x))

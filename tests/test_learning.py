@@ -37,6 +37,7 @@ from airpass.core.randomness import Purpose, stream
 from airpass.core.registry import discard
 from airpass.learning import aggregation, models
 from airpass.learning.client import (
+    PRECISIONS,
     EvaluationSet,
     FlatModel,
     Images,
@@ -58,6 +59,7 @@ from airpass.learning.fingerprints import link_digest
 from airpass.learning.history import TrainingRun
 from airpass.learning.options import TrainOptions
 from airpass.learning.pool import Pool, groups
+from airpass.learning.rounds import make_trainer
 from airpass.learning.shared import shared
 from airpass.learning.training import prepare
 from command_line import assert_refused
@@ -964,3 +966,23 @@ def test_the_number_of_threads_does_not_make_another_design_to_resume_with() -> 
     )
     assert one == two
     assert one != other
+
+
+class TestPrecision:
+    def test_products_are_rounded_and_nothing_else(self) -> None:
+        """bfloat16 has 8 bits: updates differ by a per cent or so, and are in single precision."""
+        _, data = prepare(Scenario.paper(devices=2), "mnist-mini", seed=1)
+        updates = {}
+        for precision in PRECISIONS:
+            options = TrainOptions(precision=precision).filled(data.source, data.dataset)
+            trainer = make_trainer(data.dataset, data.samples, options, 1)
+            updates[precision], _ = trainer.update(trainer.flat.read(), 1, 0)
+        single, half = updates["single"], updates["bfloat16"]
+        assert half.dtype == np.float32
+        difference = np.linalg.norm(half - single) / np.linalg.norm(single)
+        assert 1e-5 < difference < 0.1
+
+    def test_it_is_part_of_the_configuration(self) -> None:
+        assert TrainOptions(precision="bfloat16").to_dict()["precision"] == "bfloat16"
+        with pytest.raises(InvalidInput, match="precision"):
+            TrainOptions(precision="half")

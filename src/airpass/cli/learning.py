@@ -114,6 +114,13 @@ if TYPE_CHECKING:
 )
 @click.option("--momentum", type=float, default=0.0, show_default=True, help="For sgd.")
 @click.option(
+    "--precision",
+    type=click.Choice(["single", "bfloat16"]),
+    default="single",
+    show_default=True,
+    help="Of products in the network; bfloat16 is faster on some processors.",
+)
+@click.option(
     "--model",
     help="mnist-cnn, cifar-cnn, cifar-cnn-group, mlp, linear, file.py:Name, package.module:Name.  "
     "[default: that of the data set, else mlp]",

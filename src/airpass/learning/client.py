@@ -23,6 +23,8 @@ from airpass.learning.models import model_errors
 from airpass.learning.optimisers import LocalOptimiser
 
 CHUNK = 1000  # samples evaluated at a time
+# Of products in a network. Weights, sums and updates are in single precision with both.
+SINGLE, BFLOAT16 = PRECISIONS = ("single", "bfloat16")
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class LocalWork:
     learning_rate: float
     optimiser: str = "sgd"
     momentum: float = 0.0
+    precision: str = SINGLE
 
 
 @dataclass(frozen=True)
@@ -229,12 +232,19 @@ class Trainer:
         with model_errors(self.name, f"training, round {round_number}, device {device}"):
             for batch in batches:
                 chosen = torch.from_numpy(batch).to(self.device)
-                loss = self.objective.mean(model(self.inputs[chosen]), self.targets[chosen])
+                loss = self.objective.mean(self._outputs(self.inputs[chosen]), self.targets[chosen])
                 optimiser.step(torch.autograd.grad(loss, parameters, materialize_grads=True))
                 losses.append(loss.detach())
         with torch.no_grad():
             change = self.flat.read() - start
         return change, float(torch.stack(losses).mean())
+
+    def _outputs(self, samples: torch.Tensor) -> torch.Tensor:
+        """What the model gives, in single precision."""
+        half = self.work.precision == BFLOAT16
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=half):
+            found: torch.Tensor = self.flat.model(samples)
+        return found.float() if half else found
 
     def _seed_dropout(self, seed: int) -> None:
         # torch.manual_seed also seeds every kind of accelerator, which takes as long as a small layer.
@@ -250,7 +260,7 @@ class Trainer:
         self.flat.model.eval()
         samples, truth = self._chunk(chunk)
         with model_errors(self.name, "evaluation"):
-            outputs = self.flat.model(samples)
+            outputs = self._outputs(samples)
             return self.objective.right(outputs, truth), self.objective.total(outputs, truth)
 
     def _chunk(self, chunk: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -12,6 +12,7 @@ from airpass.core.errors import InvalidInput
 from airpass.core.registry import with_options
 from airpass.learning import losses, models, optimisers
 from airpass.learning.aggregation import LinkOptions
+from airpass.learning.client import PRECISIONS, SINGLE
 from airpass.learning.data import Data, data_source
 from airpass.learning.data.base import Dataset
 from airpass.learning.data.partition import PartitionOptions
@@ -32,6 +33,7 @@ class TrainOptions:
     learning_rate: float | None = None  # local learning rate; None: that of the data set, and 0.001 for adam
     optimiser: str = "sgd"  # of the devices; "adam" starts anew in every round
     momentum: float = 0.0  # of sgd; starts anew in every round
+    precision: str = SINGLE  # of products in the network: "single" or "bfloat16"
     # Network: a name, file.py:Name, a class, a function, or an object (copied, with its weights).
     # None: that of the data set, else "mlp"; data sets of images without one have no default.
     model: str | nn.Module | Callable[[], nn.Module] | None = None
@@ -57,6 +59,7 @@ class TrainOptions:
         if (rate := self.learning_rate) is not None and checks.positive("learning_rate", rate) > LARGEST_RATE:
             raise InvalidInput(f"learning_rate = {rate:g}: must be <= {LARGEST_RATE:g}")
         checks.one_of("optimiser", self.optimiser, optimisers.LOCAL)
+        checks.one_of("precision", self.precision, PRECISIONS)
         if checks.at_least("momentum", self.momentum, 0.0) >= 1.0:
             raise InvalidInput(f"momentum = {self.momentum:g}: must be < 1")
         if self.momentum and self.optimiser != "sgd":

@@ -80,6 +80,7 @@ def make_trainer(dataset: Dataset, samples: Samples, options: TrainOptions, seed
         options.learning_rate,
         options.optimiser,
         options.momentum,
+        options.precision,
     )
     chosen = evaluation_set(dataset, samples, options.test_images, options.probe_images, seed)
     model, objective = build_model(dataset, options, seed), objective_of(dataset, options)

@@ -94,7 +94,8 @@ class ConvPoolReLU(nn.Conv2d):
         """Pooled features. On GPUs, and for other shapes and precisions, by PyTorch's own layers."""
         assert self.bias is not None
         if x.device.type == "cpu" and x.dtype == self.weight.dtype == torch.float32 and self._fuses(x):
-            return cast(torch.Tensor, _Fused.apply(x, self.weight, self.bias))  # type: ignore[no-untyped-call]
+            with torch.autocast("cpu", enabled=False):  # its loops are in single precision
+                return cast(torch.Tensor, _Fused.apply(x, self.weight, self.bias))  # type: ignore[no-untyped-call]
         return functional.relu(functional.max_pool2d(super().forward(x), 2))
 
     def _fuses(self, x: torch.Tensor) -> bool:

