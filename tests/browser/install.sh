@@ -15,7 +15,7 @@ thrice() { # a command, which may fail for a moment
 }
 
 install_chromium() {
-    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium
+    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium
 }
 
 if ! found && [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
