@@ -16,7 +16,7 @@ from airpass.designs import METHODS
 from airpass.designs.api import Design
 from airpass.designs.base import Step
 from airpass.designs.colocated import ArrayDesign
-from airpass.explore.state import LIMITS, LIVE, method_dict
+from airpass.explore.state import LIVE, method_dict
 from airpass.scenario import Scenario
 from airpass.scenario.devices import COLUMNS, PRIORITY
 from airpass.scenario.radio import LIGHT_M_S
@@ -208,8 +208,3 @@ def _options(method: Any, prefix: str = "") -> list[dict[str, Any]]:
 def looks_table(labels: Mapping[str, Any] | list[str] | None = None) -> dict[str, dict[str, Any]]:
     """Names and line styles: of all known schemes, or of the labels of one figure."""
     return {label: asdict(look) for label, look in (LOOKS if labels is None else looks(labels)).items()}
-
-
-def limits() -> dict[str, int]:
-    """Largest sizes."""
-    return dict(LIMITS)

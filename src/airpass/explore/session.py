@@ -8,8 +8,6 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
-from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -255,13 +253,8 @@ def _no_constant(name: str) -> None:
     raise ValueError(name)
 
 
-_warming = Lock()
-
-
-@lru_cache(maxsize=1)
 def warm_up() -> None:
     """Compile the kernels of live answers, or load them from the cache."""
-    with _warming:
-        scenario = Scenario(devices=DeviceDraw(count=4).draw())
-        found = State(scenario, 0, scenario.uniform_layout()).design()
-        found.mean_gain(np.zeros(1), np.zeros(1))
+    scenario = Scenario(devices=DeviceDraw(count=4).draw())
+    found = State(scenario, 0, scenario.uniform_layout()).design()
+    found.mean_gain(np.zeros(1), np.zeros(1))

@@ -56,6 +56,6 @@ class ChainFigure(AxisFigure):
 FIGURE = ChainFigure(
     name="devices-chains",
     title="Selected devices against receive chains. K = 50, N = 10, -5 dB",
-    duration={"smoke": "10 seconds", "lite": "3 minutes", "paper": "20 minutes"},
+    duration={"smoke": "10 seconds", "lite": "10 seconds", "paper": "half a minute"},
     xlabel="receive chains",
 )

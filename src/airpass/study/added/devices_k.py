@@ -27,7 +27,7 @@ class CountFigure(AxisFigure):
 FIGURE = CountFigure(
     name="devices-k",
     title="Selected devices against their number, energy weights. M = N = 10, 10 dB",
-    duration={"smoke": "10 seconds", "lite": "2 minutes", "paper": "20 minutes"},
+    duration={"smoke": "10 seconds", "lite": "10 seconds", "paper": "half a minute"},
     xlabel="devices K",
     log="x",
 )

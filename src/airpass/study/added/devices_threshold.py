@@ -33,7 +33,7 @@ class ThresholdFigure(AxisFigure):
 FIGURE = ThresholdFigure(
     name="devices-threshold",
     title="Selected devices against the error threshold. K = 50, M = N = 10, -10 dB",
-    duration={"smoke": "10 seconds", "lite": "2 minutes", "paper": "15 minutes"},
+    duration={"smoke": "10 seconds", "lite": "10 seconds", "paper": "half a minute"},
     xlabel="error threshold",
     log="x",
 )

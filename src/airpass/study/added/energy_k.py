@@ -29,7 +29,7 @@ class EnergyFigure(AxisFigure):
 FIGURE = EnergyFigure(
     name="energy-k",
     title="Signal-to-distortion ratio against the number of devices. M = N = 10, 0 dB",
-    duration={"smoke": "10 seconds", "lite": "a minute", "paper": "10 minutes"},
+    duration={"smoke": "10 seconds", "lite": "10 seconds", "paper": "half a minute"},
     xlabel="devices K",
     metrics=("sdr_db", "selected_count"),
     log="x",

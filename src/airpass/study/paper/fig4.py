@@ -10,7 +10,7 @@ from airpass.study.paper.curves import MNIST, PANELS, VARIANTS, TrainingFigure
 FIGURE = TrainingFigure(
     name="fig4",
     title="Test accuracy on MNIST. K = 50, M = N = 10",
-    duration={"smoke": "half a minute", "lite": "three quarters of an hour", "paper": "three hours"},
+    duration={"smoke": "half a minute", "lite": "an hour", "paper": "four hours"},
     schemes=VARIANTS,
     metric="test_accuracy",
     scales=MNIST,

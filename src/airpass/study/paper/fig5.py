@@ -8,7 +8,7 @@ from airpass.study.paper.curves import CIFAR, PANELS, VARIANTS, TrainingFigure
 FIGURE = TrainingFigure(
     name="fig5",
     title="Test accuracy on CIFAR-10. K = 50, M = N = 10",
-    duration={"smoke": "half a minute", "lite": "three quarters of an hour", "paper": "a day"},
+    duration={"smoke": "half a minute", "lite": "an hour", "paper": "ten hours"},
     schemes=VARIANTS,
     metric="test_accuracy",
     scales=CIFAR,

@@ -8,7 +8,7 @@ from airpass.study.paper.curves import ALONG_AXES, MNIST, TrainingFigure, along
 FIGURE = TrainingFigure(
     name="fig7",
     title="Training loss on MNIST. K = 10, M = 5, 10 dB",
-    duration={"smoke": "20 seconds", "lite": "5 minutes", "paper": "an hour and a half"},
+    duration={"smoke": "40 seconds", "lite": "10 minutes", "paper": "three hours"},
     schemes=ALONG_AXES,
     metric="train_loss",
     scales=MNIST,

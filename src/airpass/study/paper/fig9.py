@@ -83,5 +83,5 @@ class SelectedDevices(PaperFigure):
 FIGURE = SelectedDevices(
     name="fig9",
     title="Selected devices against SNR. K = 50, M = N = 10",
-    duration={"smoke": "15 seconds", "lite": "8 minutes", "paper": "an hour and a half"},
+    duration={"smoke": "15 seconds", "lite": "8 minutes", "paper": "three quarters of an hour"},
 )
