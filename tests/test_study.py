@@ -32,6 +32,7 @@ from airpass.figures.training import draw_training
 from airpass.selection.hrmc import Hrmc
 from airpass.study import added, charts, runner, store, summary, sweep, trial
 from airpass.study.claims import judge
+from airpass.study.known import known_figures
 from airpass.study.paper import curves, fig9, figures, plan, schemes, table1
 from airpass.study.paper.base import SCALES
 from airpass.study.runner import DaskCluster, LocalProcesses, run_trials
@@ -162,8 +163,10 @@ class TestTrial:
             made = json.loads((folder / "provenance.json").read_text())
             assert made["airpass"] == version_, folder
             if version_ == __version__:
-                declared = {one.key for one in figures()[folder.name].trials(scale)}
-                assert {row.key for row in store.decode(folder / "rows.parquet")} <= declared, folder
+                declared = {one.key for one in known_figures()[folder.name].trials(scale)}
+                rows = store.decode(folder / "rows.parquet")
+                assert {row.key for row in rows} <= declared, folder
+                assert {row.version for row in rows} == {version_}, folder
 
     def test_training_rows(self) -> None:
         tables = {
