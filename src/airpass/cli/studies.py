@@ -48,6 +48,16 @@ dask_option = click.option(
 @workers_option
 @dask_option
 @click.option("--claims", is_flag=True, help="Only judge the paper's claims on stored rows.")
+@click.option(
+    "--redraw", is_flag=True, help="Only write figures and reports from stored rows, which may be incomplete."
+)
+@click.option(
+    "--page",
+    "pages",
+    type=click.Path(path_type=Path, dir_okay=False),
+    multiple=True,
+    help="With --redraw: also write the common report to this file, .html or .md. Repeatable.",
+)
 @json_option
 def reproduce(
     figures: Sequence[str],
@@ -56,6 +66,8 @@ def reproduce(
     workers: int | None,
     dask: str | None,
     claims: bool,
+    redraw: bool,
+    pages: tuple[Path, ...],
     json_path: str | None,
 ) -> None:
     """Reproduce figures of the paper: fig2 ... fig9, table1, or all of these.
@@ -70,7 +82,14 @@ def reproduce(
     from airpass.study.claims import judge
     from airpass.study.report import claims_text, summary
 
-    chosen = named_figures(figures or (("all",) if claims else ()))
+    if claims and redraw:
+        raise InvalidInput("--claims cannot be combined with --redraw")
+    if pages and not redraw:
+        raise InvalidInput("--page requires --redraw")
+    for page in pages:
+        if page.suffix not in (".html", ".md"):
+            raise InvalidInput(f"--page {page}: the name must end in .html or .md")
+    chosen = named_figures(figures or (("all",) if claims or redraw else ()))
 
     def folder(name: str) -> Path:
         if out is None:
@@ -78,11 +97,16 @@ def reproduce(
         many = len(chosen) > 1 or (out / name).is_dir()  # a run of several figures used it
         return out / name if many and name != "all" else out
 
-    if claims:
-        rows = study.stored(chosen, scale, folder, out)
+    failed: dict[str, str] = {}
+    if claims or redraw:
+        if claims:
+            rows = study.stored(chosen, scale, folder, out)
+        else:
+            there = [figure for figure in chosen if folder(figure.name).is_dir()]
+            with study.output_folders([figure.name for figure in there], scale, folder, note):
+                rows = study.redraw(there, scale, folder, command_line(), pages, note)
         if not rows:
             raise InvalidInput("no rows are stored: run airpass reproduce first, with the same --scale")
-        failed: dict[str, str] = {}
     else:
         trials = [trial for figure in chosen for trial in figure.trials(scale)]
         with study.output_folders([figure.name for figure in chosen], scale, folder, note):

@@ -474,6 +474,36 @@ CLAIMS: tuple[tuple[str, str, tuple[str, ...], Test], ...] = (
 )
 
 
+# Data sets of the parts that a figure is about; figures that are not listed have one data set.
+_DATA = {
+    **dict.fromkeys(("fig2", "fig4"), ("MNIST",)),
+    **dict.fromkeys(("fig3", "fig5"), ("CIFAR-10", "both")),
+}
+
+
+def claims_of(verdicts: Sequence[Verdict], figure: str) -> tuple[Verdict, ...]:
+    """The claims about a figure, with the parts that its rows test.
+
+    Parameters
+    ----------
+    verdicts
+        Verdicts on all claims.
+    figure
+        Name of the figure.
+
+    Returns
+    -------
+    tuple[Verdict, ...]
+        Empty if no claim is about the figure.
+    """
+    found = []
+    for one in verdicts:
+        parts = tuple(part for part in one.parts if part.data in _DATA.get(figure, (part.data,)))
+        if figure in one.figures and parts:
+            found.append(replace(one, parts=parts))
+    return tuple(found)
+
+
 def judge(rows: Rows, scale: str | None = None) -> list[Verdict]:
     """Judge the claims.
 

@@ -154,7 +154,7 @@ def write_provenance(
 
 
 def description(trials: Sequence[Trial], provenance: Mapping[str, Any], plan: Progress) -> list[str]:
-    """Lines for the report: trials, sizes, training, time and machine."""
+    """Lines for the report: trials, sizes, training, time and machine; the last if there is provenance."""
     seeds = sorted({trial.seed for trial in trials})
     named = f"seed {seeds[0]}" if len(seeds) == 1 else f"seeds {seeds[0]} to {seeds[-1]}"
     lines = [f"{plan}, {named}"]
@@ -164,7 +164,7 @@ def description(trials: Sequence[Trial], provenance: Mapping[str, Any], plan: Pr
     for scheme, known in numbers.items():
         if len(known) < plan.declared:
             lines[0] += f"; {len(known)} of {display_name(scheme)}"
-    if failed := len(provenance["failed"]):
+    if failed := len(provenance.get("failed", ())):
         lines[0] += f"; {failed} runs failed"
     sizes = {
         (
@@ -178,7 +178,7 @@ def description(trials: Sequence[Trial], provenance: Mapping[str, Any], plan: Pr
         lines.append(f"{devices} devices, {waveguides} waveguides, {antennas} antennas per waveguide")
     if (training := trials[0].training) is not None:
         lines.append("training: " + ", ".join(f"{name} = {value}" for name, value in training.items()))
-    return [*lines, *machine(provenance)]
+    return [*lines, *(machine(provenance) if provenance else ())]
 
 
 def machine(provenance: Mapping[str, Any]) -> list[str]:

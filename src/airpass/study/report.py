@@ -1,4 +1,4 @@
-"""HTML pages that need no other file, and the verdicts on claims as text and as plain data."""
+"""Pages in HTML, which need no other file, and in Markdown; verdicts on claims as text and as plain data."""
 
 import base64
 import os
@@ -22,6 +22,16 @@ _TEMPLATES = jinja2.Environment(
     undefined=jinja2.StrictUndefined,
     finalize=lambda value: printable(value, keep="\n\t") if type(value) is str else value,
 )
+# Markdown: text of rows and titles is made here or checked by `printable`, and has no markup to escape.
+_PLAIN = jinja2.Environment(
+    loader=jinja2.PackageLoader("airpass.study"),
+    autoescape=False,  # noqa: S701
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+_PLAIN.filters |= {"display_name": display_name, "cell": lambda text: str(text).replace("|", "\\|")}
 _TEMPLATES.filters |= {
     "png": lambda picture: "data:image/png;base64," + base64.b64encode(picture).decode(),
     "display_name": display_name,
@@ -52,6 +62,8 @@ class Section:
         Command line that made it.
     files
         Files beside the page that belong to the picture.
+    claims
+        Claims that the picture tests.
     links
         Text and address of links to `files`, see `linked`.
     """
@@ -65,12 +77,18 @@ class Section:
     wide: bool = False
     command: str = ""
     files: tuple[Path, ...] = ()
+    claims: tuple[Verdict, ...] = field(default=(), repr=False)
     links: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def pdf(self) -> str:
         """Address of the picture as PDF, or ""."""
         return next((way for name, way in self.links.items() if name.endswith(".pdf")), "")
+
+    @property
+    def png(self) -> str:
+        """Address of the picture as PNG, or ""."""
+        return next((way for name, way in self.links.items() if name.endswith(".png")), "")
 
     def linked(self, page: Path) -> "Section":
         """The section with links from a page to those of its files that exist."""
@@ -103,17 +121,52 @@ def render_page(template: str, **values: Any) -> bytes:
     return _TEMPLATES.get_template(template).render(version=__version__, **values).encode()
 
 
-def report(sections: Sequence[Section], verdicts: Sequence[Verdict], scale: str, command: str) -> bytes:
-    """The page of `airpass reproduce`."""
-    return render_page(
-        "report.html",
-        sections=sections,
-        verdicts=verdicts,
-        summary=claims_summary(verdicts),
-        scale=scale,
-        command=command,
-        multiplicity=multiplicity(verdicts),
-    )
+def report(
+    sections: Sequence[Section],
+    verdicts: Sequence[Verdict],
+    scale: str,
+    command: str,
+    findings: Sequence[str] = (),
+    *,
+    markdown: bool = False,
+) -> bytes:
+    """The page of `airpass reproduce`.
+
+    Parameters
+    ----------
+    sections
+        A section per figure, with links from the page.
+    verdicts
+        Verdicts on the claims.
+    scale
+        Scale of the rows.
+    command
+        Command line that writes the page.
+    findings
+        What came out, in sentences.
+    markdown
+        Whether the page is in Markdown, with links to the pictures. Otherwise it is in HTML, with the
+        pictures inside.
+
+    Returns
+    -------
+    bytes
+        The page.
+    """
+    anchors = {claim.claim: f"{one.name}-{claim.claim}" for one in reversed(sections) for claim in one.claims}
+    values = {
+        "sections": sections,
+        "verdicts": verdicts,
+        "summary": claims_summary(verdicts),
+        "scale": scale,
+        "command": command,
+        "multiplicity": multiplicity(verdicts),
+        "findings": findings,
+        "anchors": anchors,
+    }
+    if markdown:
+        return _PLAIN.get_template("results.md").render(version=__version__, **values).encode()
+    return render_page("report.html", **values)
 
 
 def claims_summary(verdicts: Sequence[Verdict]) -> dict[str, list[tuple[str, str]]]:

@@ -1,8 +1,10 @@
 """`airpass reproduce` and `airpass sweep`: run trials, then write rows, pictures, provenance and a report."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import tomli_w
 
@@ -11,11 +13,12 @@ from airpass.core.files import write_atomically
 from airpass.core.locks import folder_locks
 from airpass.core.registry import Report, discard
 from airpass.study.charts import WIDE_IN, sweep_chart
-from airpass.study.claims import Rows, judge
+from airpass.study.claims import Rows, claims_of, judge
+from airpass.study.findings import findings
 from airpass.study.known import known_figures
 from airpass.study.paper.base import PaperFigure
 from airpass.study.paper.plan import Progress, progress
-from airpass.study.provenance import check_folder, description, write_provenance
+from airpass.study.provenance import check_folder, description, read_provenance, write_provenance
 from airpass.study.replot import STUDY, sweep_tables, write_chart
 from airpass.study.report import Section, render_page, report
 from airpass.study.runner import Executor, Outcome, run_trials
@@ -99,27 +102,98 @@ def reproduce(
         if not rows[name]:
             continue
         made = write_provenance(out, name, scale, command, executor.about, outcome, len(trials))
-        chart = figure.chart(rows[name])
-        section = Section(
-            name=name,
-            title=f"{name}: {figure.titled(scale)}",
-            picture=write_chart(chart, out / name),
-            table=figure.table(rows[name]),
-            about=description(trials, made, plan_progress(figure, scale, rows[name])),
-            caption=chart.trials,
-            wide=chart.columns > 1,
-            command=made["command"],
-            files=_files(out, name),
-        )
-        sections.append(section)
-        page = out / "report.html"
-        found = judge({name: rows[name]}, scale)
-        write_atomically(page, report([section.linked(page)], found, scale, command))
-    if len(sections) > 1:
-        page = folder("all") / "report.html"
-        linked = [section.linked(page) for section in sections]
-        write_atomically(page, report(linked, judge(rows, scale), scale, command))
+        sections.append(_section(figure, scale, rows[name], out, made))
+    _write_pages(sections, rows, scale, command, folder)
     return outcomes, rows
+
+
+def redraw(
+    figures: Sequence[PaperFigure],
+    scale: str,
+    folder: Callable[[str], Path],
+    command: str,
+    pages: Sequence[Path] = (),
+    notice: Report = discard,
+) -> Rows:
+    """Merge the stored trials of figures, which may be incomplete, and write pictures and reports.
+
+    The folders are locked (`output_folders`).
+
+    Parameters
+    ----------
+    figures
+        Figures; those without rows are left out.
+    scale
+        One of `SCALES`.
+    folder
+        Folder of a figure, by name; `folder("all")` is for the common report.
+    command
+        Command line, for the reports.
+    pages
+        Further common reports: Markdown if the name ends in .md, else HTML.
+    notice
+        Callback for messages about damaged files.
+
+    Returns
+    -------
+    Rows
+        Rows by figure.
+    """
+    rows: dict[str, Sequence[Row]] = {}
+    sections: list[Section] = []
+    for figure in figures:
+        out = folder(figure.name)
+        if not out.is_dir():
+            continue
+        found = Store(out, set_aside(notice)).merge(figure.trials(scale))
+        if found:
+            rows[figure.name] = found
+            sections.append(_section(figure, scale, found, out, read_provenance(out)))
+    _write_pages(sections, rows, scale, command, folder, pages)
+    return rows
+
+
+def _section(
+    figure: PaperFigure, scale: str, rows: Sequence[Row], out: Path, made: Mapping[str, Any]
+) -> Section:
+    """Draw a figure, and describe it. `made` is its provenance, empty if the run was stopped."""
+    chart = figure.chart(rows)
+    return Section(
+        name=figure.name,
+        title=f"{figure.name}: {figure.titled(scale)}",
+        picture=write_chart(chart, out / figure.name),
+        table=figure.table(rows),
+        about=description(figure.trials(scale), made, plan_progress(figure, scale, rows)),
+        caption=chart.trials,
+        wide=chart.columns > 1,
+        command=made.get("command", ""),
+        files=_files(out, figure.name),
+    )
+
+
+def _write_pages(
+    sections: Sequence[Section],
+    rows: Rows,
+    scale: str,
+    command: str,
+    folder: Callable[[str], Path],
+    pages: Sequence[Path] = (),
+) -> None:
+    """Write the report of every figure, and common ones."""
+    for section in sections:
+        page = folder(section.name) / "report.html"
+        found = {section.name: rows[section.name]}
+        write_atomically(page, _page([section], found, scale, command, page))
+    common = [folder("all") / "report.html"] if len(sections) > 1 else []
+    for page in [*common, *pages]:
+        write_atomically(page, _page(sections, rows, scale, command, page))
+
+
+def _page(sections: Sequence[Section], rows: Rows, scale: str, command: str, page: Path) -> bytes:
+    verdicts = judge(rows, scale)
+    shown = [replace(one.linked(page), claims=claims_of(verdicts, one.name)) for one in sections]
+    markdown = page.suffix == ".md"
+    return report(shown, verdicts, scale, command, findings(rows, scale), markdown=markdown)
 
 
 def _merged(store: Store, trials: Sequence[Trial], outcome: Outcome) -> list[Row]:

@@ -1,0 +1,105 @@
+"""The sentences and pages that are made from stored rows."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from airpass.study import findings as said
+from airpass.study.claims import claims_of, judge
+from airpass.study.known import known_figures
+from airpass.study.paper import fig9, table1
+from airpass.study.paper.schemes import ARRAYS
+from airpass.study.trial import Row
+from command_line import assert_refused
+
+
+def rows(figure: str, metric: str, values: dict[tuple[str, str], list[float]]) -> list[Row]:
+    """Rows of a figure, by scheme and point."""
+    return [
+        Row(figure, scheme, float(point or 0), point, trial, 0, metric, value, trial, "key")
+        for (scheme, point), found in values.items()
+        for trial, value in enumerate(found)
+    ]
+
+
+class TestFindings:
+    def test_nothing_is_said_without_rows(self) -> None:
+        assert said.findings({}) == []
+
+    def test_the_lead_over_the_best_array(self) -> None:
+        """Leads of 4, 5, 6: mean 5, half width 4.303/sqrt(3) = 2.48 (t with two degrees of freedom)."""
+        arrays = {(name, "-10"): [20.0, 20.0, 20.0] for name in ARRAYS}
+        arrays["mimo-mn-plus-xz", "-10"] = [30.0, 30.0, 30.0]
+        counts = {("airpass-plus", "-10"): [34.0, 35.0, 36.0], **arrays}
+        (text,) = said.findings({"fig9": rows("fig9", "selected_count", counts)})
+        assert "at −10 dB AirPASS-plus selects 35.0 of 50 devices" in text
+        assert "selects 30.0, 5.0 ± 2.5 fewer" in text
+        assert "behind nowhere" in text
+
+    def test_an_array_that_is_ahead_is_named(self) -> None:
+        accuracy = {("fedavg", ""): [0.9, 0.91, 0.92], ("airpass-plus", ""): [0.8, 0.81, 0.82]}
+        accuracy |= {("airpass", ""): [0.5, 0.6, 0.7], ("mimo-mn-1-start", ""): [0.7, 0.6, 0.5]}
+        (text,) = said.findings({"fig2": rows("fig2", "test_accuracy", accuracy)})
+        assert "ideal FedAvg: 91.0 %" in text
+        assert "AirPASS-plus is 10.0 ± 0.0 points below FedAvg" in text
+        assert "AirPASS and co-located, MN (1 start) differ by 0.0 ± 49.7 points" in text
+
+    def test_from_where_on_the_array_is_ahead(self) -> None:
+        aligned = {
+            ("airpass-plus", "0"): [40.0, 41.0, 42.0],
+            ("mimo-mn-plus-xz", "0"): [35.0, 36.0, 37.0],
+            ("airpass-plus", "2"): [30.0, 31.0, 32.0],
+            ("mimo-mn-plus-xz", "2"): [33.0, 34.0, 35.0],
+        }
+        (text,) = said.findings({"tolerance": rows("tolerance", "aligned_re_solved", aligned)})
+        assert "ahead from 2 mm on (34.0 against 31.0 devices)" in text
+
+
+def test_a_figure_has_the_parts_of_its_data_set() -> None:
+    accuracy = {("airpass", ""): [0.8, 0.81, 0.82], ("mimo-m-1-start", ""): [0.7, 0.7, 0.7]}
+    verdicts = judge({"fig2": rows("fig2", "test_accuracy", accuracy)})
+    assert {part.data for one in claims_of(verdicts, "fig2") for part in one.parts} == {"MNIST"}
+    assert {part.data for one in claims_of(verdicts, "fig3") for part in one.parts} == {"CIFAR-10", "both"}
+    assert claims_of(verdicts, "fig9") == ()
+
+
+class TestRedraw:
+    @pytest.mark.slow
+    def test_pages_of_stopped_figures(
+        self, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Half of the trials, of a run that did not merge them."""
+        sizes = (((5,), (2, 8)), ((5,), (2, 8)))
+        monkeypatch.setitem(table1.SCALES, "smoke", sizes)
+        monkeypatch.setitem(fig9.SCALES, "smoke", ((4, 2, 2), (0.0, 20.0), (20.0,)))
+        out = tmp_path / "r"
+        assert run("reproduce", "fig9", "table1", "--out", out, "--workers", 1).code == 0
+        figure = known_figures()["table1"]
+        for name in ("rows.parquet", "timings.parquet", "provenance.json"):
+            (out / "table1" / name).unlink()
+        for trial in figure.trials("smoke"):
+            if trial.trial == 1:
+                (out / "table1" / "trials" / f"{trial.key}.parquet").unlink()
+        pages = [tmp_path / "page.html", tmp_path / "docs" / "page.md"]
+        pages[1].parent.mkdir()
+        flags = [word for page in pages for word in ("--page", page)]
+        outcome = run("reproduce", "fig9", "table1", "--redraw", "--out", out, *flags)
+        assert outcome.code == 0
+        assert "table1: 1 of 2 trials; interim" in outcome.out
+        html, markdown = (page.read_text() for page in pages)
+        assert html.count("data:image/png;base64,") == 2
+        for way in re.findall(r'href="([^"]+)"', html):
+            assert f'id="{way[1:]}"' in html if way.startswith("#") else (tmp_path / way).is_file()
+        ways = re.findall(r"\]\(([^)]+)\)", markdown)
+        assert "../r/fig9/fig9.png" in ways
+        assert all((tmp_path / "docs" / way).is_file() for way in ways if way != "studies.md")
+        for text in (html, markdown):
+            assert "C8" in text
+            assert "1 of 2 trials; interim" in text
+
+    def test_flags_that_do_not_fit(self, run: Any, tmp_path: Path) -> None:
+        assert_refused(run("reproduce", "--redraw", "--claims"), "--claims", "--redraw")
+        assert_refused(run("reproduce", "fig9", "--page", tmp_path / "x.md"), "--page requires --redraw")
+        assert_refused(run("reproduce", "--redraw", "--page", tmp_path / "x.pdf"), "x.pdf", ".md")
+        assert_refused(run("reproduce", "--redraw", "--out", tmp_path / "none"), "no rows are stored")
