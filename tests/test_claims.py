@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from airpass.study import report
-from airpass.study.claims import Results, best_array, judge
+from airpass.study.claims import Results, best_array, claims_of, judge
 from airpass.study.paper import figures, schemes
 from airpass.study.summary import Mean, draws_to_exclude, holm, mean, p_value
 from airpass.study.trial import Row, Trial
@@ -440,7 +440,8 @@ class TestMultiplicity:
     def test_page_and_text_have_it(self) -> None:
         rows = {"fig2": TestPlan().rows(8)}
         verdicts = judge(rows, "paper")
-        page = report.report([], verdicts, "paper", "airpass").decode()
+        section = report.Section("fig2", "", None, claims=claims_of(verdicts, "fig2"))
+        page = report.report([section], verdicts, "paper", "airpass").decode()
         text = report.claims_text(verdicts)
         for words in ("would be expected to be decided by chance", "8 of 20 trials; interim"):
             assert words in page

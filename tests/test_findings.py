@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from airpass.study import findings as said
 from airpass.study.claims import claims_of, judge
 from airpass.study.known import known_figures
@@ -33,7 +34,7 @@ class TestFindings:
         arrays["mimo-mn-plus-xz", "-10"] = [30.0, 30.0, 30.0]
         counts = {("airpass-plus", "-10"): [34.0, 35.0, 36.0], **arrays}
         (text,) = said.findings({"fig9": rows("fig9", "selected_count", counts)})
-        assert "at −10 dB AirPASS-plus selects 35.0 of 50 devices" in text
+        assert f"at {said.MINUS}10 dB AirPASS-plus selects 35.0 of 50 devices" in text
         assert "selects 30.0, 5.0 ± 2.5 fewer" in text
         assert "behind nowhere" in text
 

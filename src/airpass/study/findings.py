@@ -17,6 +17,7 @@ from airpass.study.verdicts import FAILS, HOLDS, Values, within
 
 PLUS = "airpass-plus"
 PERCENT = 100.0
+MINUS = "\N{MINUS SIGN}"
 
 
 def findings(rows: Rows, scale: str | None = None) -> list[str]:
@@ -65,7 +66,7 @@ def _relation(first: str, second: str, found: Mean, unit: str, scale: float = 1.
 
 
 def _where(leads: Iterable[tuple[str, Mean]], verdict: str) -> str:
-    """The points with a verdict, each with its difference, such as "16.4 ± 1.9 at −5 dB"."""
+    """The points with a verdict, each with its difference, such as "16.4 ± 1.9 at 5 dB"."""
     found = [
         f"{_by(lead)} at {_signed(point)} dB" for point, lead in leads if within(lead, low=0.0) == verdict
     ]
@@ -73,7 +74,7 @@ def _where(leads: Iterable[tuple[str, Mean]], verdict: str) -> str:
 
 
 def _signed(point: str) -> str:
-    return point.replace("-", "−")
+    return point.replace("-", MINUS)
 
 
 def _leads(found: Results, comparison: Comparison) -> list[tuple[str, Mean]]:
@@ -114,7 +115,7 @@ def _printed(place: int, words: str) -> Callable[[Results], str]:
         if not leads:
             return ""
         return (
-            f"{words} the paper's AirPASS selects more devices than the M × N array by "
+            f"{words} the paper's AirPASS selects more devices than the M x N array by "
             f"{_where(leads, HOLDS) or 'no margin at any SNR'}, and fewer by "
             f"{_where(leads, FAILS) or 'no margin at any SNR'}."
         )

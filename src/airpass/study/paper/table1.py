@@ -125,5 +125,5 @@ class SelectionCost(PaperFigure):
 FIGURE = SelectionCost(
     name="table1",
     title="The cost of device selection",
-    duration={"smoke": "10 seconds", "lite": "2 minutes", "paper": "15 minutes"},
+    duration={"smoke": "10 seconds", "lite": "2 minutes", "paper": "3 minutes"},
 )
