@@ -9,7 +9,7 @@ from airpass.core.display import display_name
 from airpass.learning import FEDAVG
 from airpass.study.claims import Results, Rows, best_array, minus
 from airpass.study.paper.curves import PANELS
-from airpass.study.paper.fig9 import of_rule
+from airpass.study.paper.fig9 import SCALES, of_rule
 from airpass.study.paper.schemes import BEST_ARRAY, COMPARISONS, TRAINED_ARRAY, TURNS, Comparison
 from airpass.study.summary import Mean, mean
 from airpass.study.trial import SECONDS
@@ -98,10 +98,12 @@ def _best_known(found: Results) -> str:
     rival = best_array(shares, point, comparison.large)
     ours = shares.values("selected_count", comparison.subject, point)
     behind = _where(leads, FAILS)
+    devices, chains, antennas = SCALES[found.scale or "paper"][0]
     return (
-        f"Devices: at {_signed(point)} dB {display_name(PLUS)} selects {_level(ours)} of 50 devices with 10 "
-        f"receive chains. The best of seven fixed arrays with 100 chains selects {_level(rival.values)}, "
-        f"{_by(lead)} fewer. {display_name(PLUS)} is ahead by {_where(leads, HOLDS) or 'nothing'}"
+        f"Devices: at {_signed(point)} dB {display_name(PLUS)} selects {_level(ours)} of {devices} devices "
+        f"with {chains} receive chains. The best of seven fixed arrays with {chains * antennas} chains selects "
+        f"{_level(rival.values)}, {_by(lead)} fewer. {display_name(PLUS)} is ahead by "
+        f"{_where(leads, HOLDS) or 'nothing'}"
         + (f", and behind by {behind}." if behind else ", and behind nowhere.")
     )
 
@@ -210,7 +212,7 @@ def _turns(found: Results) -> str:
         _level(found.values("test_accuracy", name, point), PERCENT) for name in (TURNS, PLUS, BEST_ARRAY)
     ]
     return (
-        f"By turns, every device that some design can serve is heard: at {_signed(point)} dB the accuracy on "
+        f"By turns: at {_signed(point)} dB the accuracy on "
         "MNIST is "
         f"{levels[0]} % instead of {levels[1]} % with one design ({_by(gain, PERCENT)} points more); "
         f"the best array has {levels[2]} %."
@@ -227,7 +229,8 @@ def _until(name: str, metric: str, unit: str) -> Callable[[Results], str]:
                 lead = minus(*(found.values(metric, scheme, point) for scheme in (array, PLUS)))
                 if lead and within(mean(list(lead.values())), low=0.0) == HOLDS:
                     return (
-                        f"{name}: with the beam solved again, the best array is ahead from {point} {unit} on "
+                        f"{name}: with the beam solved again, {display_name(array)} is ahead from "
+                        f"{point} {unit} on "
                         f"({_level(found.values(metric, array, point))} against "
                         f"{_level(found.values(metric, PLUS, point))} devices)."
                     )
