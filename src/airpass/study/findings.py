@@ -101,8 +101,8 @@ def _best_known(found: Results) -> str:
     devices, chains, antennas = SCALES[found.scale or "paper"][0]
     return (
         f"Devices: at {_signed(point)} dB {display_name(PLUS)} selects {_level(ours)} of {devices} devices "
-        f"with {chains} receive chains. The best of seven fixed arrays with {chains * antennas} chains selects "
-        f"{_level(rival.values)}, {_by(lead)} fewer. {display_name(PLUS)} is ahead by "
+        f"with {chains} receive chains. The best of seven fixed arrays with {chains * antennas} chains "
+        f"selects {_level(rival.values)}, {_by(lead)} fewer. {display_name(PLUS)} is ahead by "
         f"{_where(leads, HOLDS) or 'nothing'}"
         + (f", and behind by {behind}." if behind else ", and behind nowhere.")
     )
