@@ -61,3 +61,24 @@ def test_the_last_to_leave_puts_the_threads_back() -> None:
         assert counts() == {1}
         second.close()
         assert counts() == before
+
+
+HELD = """
+import signal
+import loky
+from airpass.core.workers import interrupts_held, start_trackers
+
+start_trackers()
+executor = loky.ProcessPoolExecutor(1)
+with interrupts_held():
+    future = executor.submit(signal.pthread_sigmask, signal.SIG_BLOCK, ())
+    assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+assert signal.SIGINT in future.result()
+executor.shutdown()
+"""
+
+
+def test_processes_of_an_executor_start_with_interrupts_blocked() -> None:
+    # The helper processes of loky unblock signals when they start, so they must have started before.
+    subprocess.run([sys.executable, "-c", HELD], timeout=120, check=True)

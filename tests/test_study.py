@@ -35,6 +35,8 @@ from airpass.study.claims import judge
 from airpass.study.known import known_figures
 from airpass.study.paper import curves, fig9, figures, plan, schemes, table1
 from airpass.study.paper.base import SCALES
+from airpass.study.provenance import read_provenance
+from airpass.study.run import run_sweep
 from airpass.study.runner import DaskCluster, LocalProcesses, run_trials
 from airpass.study.store import Store, set_aside
 from airpass.study.trial import Row, Trial, check, run
@@ -473,6 +475,27 @@ class TestRunner:
         status = "interrupted in round 2"
         with pytest.raises(KeyboardInterrupt):
             runner.attempt(trial)
+
+    def test_an_interrupted_run_keeps_rows_and_provenance(self, tmp_path: Path) -> None:
+        planned = sweep.from_dict(SWEEP)
+        most = len(planned.trials)
+        done: list[Trial] = []
+
+        def interrupt(trial: Trial) -> None:
+            done.append(trial)
+            if len(done) == 3:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            run_sweep(planned, tmp_path, LocalProcesses(1), "airpass sweep", interrupt)
+        kept = Store(tmp_path).read(planned.trials)
+        assert {row.key for row in kept} == {trial.key for trial in done}
+        assert (tmp_path / "rows.parquet").is_file()
+        found = read_provenance(tmp_path, complete=True)
+        assert (found["trials"], found["failed"]) == (most, {})
+        assert found["seconds"] > 0
+        outcome, _, rows = run_sweep(planned, tmp_path, LocalProcesses(1), "airpass sweep", done.append)
+        assert (outcome.run, outcome.reused, len({row.key for row in rows})) == (most - 3, 3, most)
 
     def test_what_cannot_run_is_refused_at_once(self, tmp_path: Path) -> None:
         for change in (

@@ -25,6 +25,7 @@ def interrupts_held() -> Iterator[None]:
     """Context in which processes can be started that ignore Ctrl-C from their first instruction on.
 
     They inherit the mask of blocked signals. In this process Ctrl-C takes effect at the end of the context.
+    Call `start_trackers` before if the processes are those of an executor of loky.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -34,6 +35,20 @@ def interrupts_held() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def start_trackers() -> None:
+    """Start the two helper processes that every executor of loky has.
+
+    They block Ctrl-C while they start and unblock it afterwards, which would end `interrupts_held`.
+    """
+    from multiprocessing import resource_tracker
+
+    from loky.backend import resource_tracker as loky_tracker
+
+    if os.name == "posix":
+        resource_tracker.ensure_running()
+        loky_tracker.ensure_running()
 
 
 def _end_with(parent: int) -> None:

@@ -1,8 +1,10 @@
 """`airpass reproduce` and `airpass sweep`: run trials, then write rows, pictures, provenance and a report."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -97,12 +99,13 @@ def reproduce(
     for figure in figures:
         name, out, trials = figure.name, folder(figure.name), figure.trials(scale)
         store = Store(out, set_aside(notice))
-        outcome = run_trials(trials, store, executor, on_done, _elsewhere(scale, folder, also))
+        provenance = partial(write_provenance, out, name, scale, command, executor.about, trials=len(trials))
+        with _kept_if_interrupted(store, trials, provenance):
+            outcome = run_trials(trials, store, executor, on_done, _elsewhere(scale, folder, also))
         outcomes[name], rows[name] = outcome, _merged(store, trials, outcome)
         if not rows[name]:
             continue
-        made = write_provenance(out, name, scale, command, executor.about, outcome, len(trials))
-        sections.append(_section(figure, scale, rows[name], out, made))
+        sections.append(_section(figure, scale, rows[name], out, provenance(outcome=outcome)))
     _write_pages(sections, rows, scale, command, folder)
     return outcomes, rows
 
@@ -194,6 +197,24 @@ def _page(sections: Sequence[Section], rows: Rows, scale: str, command: str, pag
     shown = [replace(one.linked(page), claims=claims_of(verdicts, one.name)) for one in sections]
     markdown = page.suffix == ".md"
     return report(shown, verdicts, scale, command, findings(rows, scale), markdown=markdown)
+
+
+@contextmanager
+def _kept_if_interrupted(
+    store: Store, trials: Sequence[Trial], provenance: Callable[..., Mapping[str, Any]]
+) -> Iterator[None]:
+    """Context of `run_trials`. If it is interrupted, merge the trials that have finished and say how they
+    were computed.
+    """
+    began, before = time.perf_counter(), sum(map(store.has, trials))
+    try:
+        yield
+    except KeyboardInterrupt:
+        finished = len({row.key for row in store.merge(trials)})
+        if finished:
+            seconds = time.perf_counter() - began
+            provenance(outcome=Outcome(run=finished - before, reused=before, failures=(), seconds=seconds))
+        raise
 
 
 def _merged(store: Store, trials: Sequence[Trial], outcome: Outcome) -> list[Row]:
@@ -291,12 +312,16 @@ def run_sweep(
         The rows, in the order of the file.
     """
     store = Store(out, set_aside(notice))
-    outcome = run_trials(sweep.trials, store, executor, on_done)
+    provenance = partial(
+        write_provenance, out, sweep.name, "", command, executor.about, trials=len(sweep.trials)
+    )
+    with _kept_if_interrupted(store, sweep.trials, provenance):
+        outcome = run_trials(sweep.trials, store, executor, on_done)
     rows = sweep.shape.sorted(_merged(store, sweep.trials, outcome))
     tables = sweep_tables(sweep, rows)
     if rows:
         write_atomically(out / STUDY, tomli_w.dumps(sweep.tables).encode())
-        made = write_provenance(out, sweep.name, "", command, executor.about, outcome, len(sweep.trials))
+        made = provenance(outcome=outcome)
         chart = sweep_chart(rows, sweep.shape, sweep.figure)
         about = description(sweep.trials, made, progress(sweep.trials, {row.key for row in rows}))
         title = sweep.figure.title or sweep.name

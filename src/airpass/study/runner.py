@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from airpass.core.errors import InvalidInput, users_line
-from airpass.core.workers import follow_parent
+from airpass.core.workers import follow_parent, interrupts_held, start_trackers
 from airpass.study.store import Store
 from airpass.study.trial import Row, Trial, check, relabel, run
 
@@ -175,6 +175,7 @@ class LocalProcesses:
     def _pool(self, slot: int) -> Any:
         import loky
 
+        start_trackers()
         gpu = {"CUDA_VISIBLE_DEVICES": self.gpus[slot % len(self.gpus)]} if self.gpus else {}
         return loky.ProcessPoolExecutor(
             1, env=ONE_THREAD | gpu, initializer=follow_parent, initargs=(os.getpid(),)
@@ -187,7 +188,8 @@ class LocalProcesses:
 def _submit(pool: Any, trial: Trial) -> Future[list[Row] | str]:
     """Submit a trial. If the process died while it was idle, the future fails as well."""
     try:
-        submitted: Future[list[Row] | str] = pool.submit(attempt, trial)
+        with interrupts_held():  # the first trial starts the process
+            submitted: Future[list[Row] | str] = pool.submit(attempt, trial)
     except BrokenProcessPool as error:
         submitted = Future()
         submitted.set_exception(error)
