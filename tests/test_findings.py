@@ -54,7 +54,8 @@ class TestFindings:
             ("mimo-mn-plus-xz", "2"): [33.0, 34.0, 35.0],
         }
         (text,) = said.findings({"tolerance": rows("tolerance", "aligned_re_solved", aligned)})
-        assert "ahead from 2 mm on (34.0 against 31.0 devices)" in text
+        assert "the best array (co-located, MN, plus (xz), of 1 of 7 arrays) is ahead from 2 mm on" in text
+        assert "(34.0 against 31.0 devices)" in text
 
 
 def test_a_figure_has_the_parts_of_its_data_set() -> None:

@@ -407,6 +407,34 @@ class TestRunner:
         ]
         assert all(panel.lines for panel in chart.panels)
 
+    def test_the_best_array_of_each_point_is_one_line(self) -> None:
+        """Means of 2 and 3 at the first point, and of 6 and 5 at the last; two points have one array only."""
+        figure = added.figures()["tolerance"]
+        first, second, *_ = figure.arrays
+        found = {
+            (first, "0"): [1.0, 3.0],
+            (second, "0"): [3.0, 3.0],
+            (first, "10"): [6.0, 6.0],
+            (second, "10"): [5.0, 5.0],
+            (first, "1"): [7.0],
+            (second, "2"): [8.0],
+            ("airpass-plus", "0"): [9.0],
+        }
+        rows = [
+            replace(trials()[0], scheme=scheme, x=float(point), x_label=point, trial=number).row(
+                metric, value
+            )
+            for (scheme, point), values in found.items()
+            for number, value in enumerate(values)
+            for metric in figure.metrics
+        ]
+        for panel in figure.chart(rows).panels:
+            lines = {line.key: dict(zip(line.x, line.value, strict=True)) for line in panel.lines}
+            assert lines == {
+                "airpass-plus": {0.0: 9.0},
+                "best-array": {0.0: 3.0, 1.0: 7.0, 2.0: 8.0, 10.0: 6.0},
+            }
+
     def test_what_is_evaluated(self) -> None:
         base = replace(trials()[0], method={"method": "distributed-m"})
         moved = replace(base, job="evaluate", evaluation={"displacement_wavelengths": 0.25, "draws": 3})

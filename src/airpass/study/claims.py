@@ -266,17 +266,21 @@ class Rival(NamedTuple):
     values: Values
 
 
-def best_array(found: Results, point: str, arrays: Sequence[str] = tuple(ARRAYS)) -> Rival:
+def best_array(
+    found: Results, point: str, arrays: Sequence[str] = tuple(ARRAYS), metric: str = "selected_count"
+) -> Rival:
     """The array with the most selected devices at a point.
 
     Parameters
     ----------
     found
-        Results of figure 9.
+        Results of a figure.
     point
         Point of the axis.
     arrays
         Names of the arrays.
+    metric
+        Number of selected, or of aligned, devices.
 
     Returns
     -------
@@ -284,7 +288,7 @@ def best_array(found: Results, point: str, arrays: Sequence[str] = tuple(ARRAYS)
         The array with the largest mean over the trials that all arrays with rows have, and its numbers
         of devices. Of arrays with the same mean it is the first. The name says so if arrays are missing.
     """
-    counts = {name: found.values("selected_count", name, point) for name in arrays}
+    counts = {name: found.values(metric, name, point) for name in arrays}
     known = {name: values for name, values in counts.items() if values}
     common = set.intersection(*map(set, known.values())) if known else set()
     if not common:

@@ -223,18 +223,16 @@ def _until(name: str, metric: str, unit: str) -> Callable[[Results], str]:
     """From where on the array is ahead of `airpass-plus`."""
 
     def find(found: Results) -> str:
-        arrays = [scheme for scheme in dict.fromkeys(row.scheme for row in found.rows) if "mimo" in scheme]
         for point in found.places(PLUS):
-            for array in arrays:
-                lead = minus(*(found.values(metric, scheme, point) for scheme in (array, PLUS)))
-                if lead and within(mean(list(lead.values())), low=0.0) == HOLDS:
-                    return (
-                        f"{name}: with the beam solved again, {display_name(array)} is ahead from "
-                        f"{point} {unit} on "
-                        f"({_level(found.values(metric, array, point))} against "
-                        f"{_level(found.values(metric, PLUS, point))} devices)."
-                    )
-        return f"{name}: {display_name(PLUS)} stays ahead of the array at all points."
+            rival = best_array(found, point, metric=metric)
+            ours = found.values(metric, PLUS, point)
+            lead = list(minus(rival.values, ours).values())
+            if lead and within(mean(lead), low=0.0) == HOLDS:
+                return (
+                    f"{name}: with the beam solved again, {rival.name} is ahead from {point} {unit} on "
+                    f"({_level(rival.values)} against {_level(ours)} devices)."
+                )
+        return f"{name}: {display_name(PLUS)} stays ahead of the best array at all points."
 
     return find
 

@@ -2,12 +2,14 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from airpass.figures.chart import Chart
 from airpass.study.charts import axis_panel, shown
 from airpass.study.paper.base import PaperFigure
+from airpass.study.paper.schemes import BEST_ARRAY
+from airpass.study.summary import means_by_point
 from airpass.study.tables import Table, by_point
 from airpass.study.trial import Row, Trial
 
@@ -55,12 +57,18 @@ class AxisFigure(PaperFigure):
         Logarithmic axes: "", "x", "y" or "xy".
     training
         Options of training by scale; empty if nothing is trained.
+    arrays
+        Schemes that are drawn as one line: at every point, the one with the largest mean.
+    best
+        Scheme whose look that line has.
     """
 
     xlabel: str
     metrics: tuple[str, ...] = ("selected_count",)
     log: str = ""
     training: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    arrays: Mapping[str, dict[str, Any]] = field(default_factory=dict)
+    best: str = BEST_ARRAY
 
     @abstractmethod
     def places(self, scale: str) -> tuple[Place, ...]:
@@ -95,10 +103,26 @@ class AxisFigure(PaperFigure):
 
     def chart(self, rows: Sequence[Row]) -> Chart:
         """A panel per metric."""
-        panels = [axis_panel(rows, metric, self.xlabel, "") for metric in self.metrics]
+        panels = [
+            axis_panel(self._with_best(rows, metric), metric, self.xlabel, "") for metric in self.metrics
+        ]
         return Chart(panels=panels, columns=min(2, len(panels)), log=self.log)
 
     def table(self, rows: Sequence[Row]) -> Table:
         """The first metric as numbers."""
         heads, cells = by_point(rows, self.metrics[0])
         return [f"{shown(self.metrics[0]).label}; {self.xlabel}:", *heads[1:]], cells
+
+    def _with_best(self, rows: Sequence[Row], metric: str) -> list[Row]:
+        """Rows with the best array at every point in place of all arrays."""
+        means = {name: found for name, found in means_by_point(rows, metric).items() if name in self.arrays}
+        points = dict.fromkeys(point for found in means.values() for point in found)
+        chosen = {
+            point: max(
+                (name for name in means if point in means[name]), key=lambda name: means[name][point].value
+            )
+            for point in points
+        }
+        others = [row for row in rows if row.scheme not in self.arrays]
+        best = [replace(row, scheme=self.best) for row in rows if chosen.get(row.x_label) == row.scheme]
+        return others + best

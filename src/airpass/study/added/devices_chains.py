@@ -4,25 +4,17 @@ A pinching-antenna receiver with M chains has ten antennas on each of M waveguid
 has M antennas.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from airpass.channel.colocated import SHAPES
-from airpass.figures.chart import Chart
 from airpass.study.added.base import AxisFigure, Place
 from airpass.study.paper.base import scenario
 from airpass.study.paper.schemes import METHODS
-from airpass.study.summary import means_by_point
-from airpass.study.trial import Row
 
 CHAINS = {"smoke": (2, 4), "lite": (2, 5, 10, 20), "paper": (1, 2, 4, 6, 8, 10, 14, 20)}
 ARRAYS: dict[str, dict[str, Any]] = {
     f"mimo-m-plus-{shape}": {"method": "mimo-m-plus", "options": {"axis": shape}} for shape in SHAPES
 }
-
-
-BEST = "mimo-m-plus"  # the line of the best shape at every point
 
 
 class ChainFigure(AxisFigure):
@@ -40,22 +32,12 @@ class ChainFigure(AxisFigure):
             for chains in CHAINS[scale]
         )
 
-    def chart(self, rows: Sequence[Row]) -> Chart:
-        """One line for all arrays: at every point, the shape that selects the most devices in the mean."""
-        means = means_by_point([row for row in rows if row.scheme in ARRAYS], "selected_count")
-        points = {point for found in means.values() for point in found}
-        best = {
-            point: max((found[point].value, shape) for shape, found in means.items() if point in found)[1]
-            for point in points
-        }
-        shown = [row for row in rows if row.scheme not in ARRAYS]
-        shown += [replace(row, scheme=BEST) for row in rows if best.get(row.x_label) == row.scheme]
-        return super().chart(shown)
-
 
 FIGURE = ChainFigure(
     name="devices-chains",
     title="Selected devices against receive chains. K = 50, N = 10, -5 dB",
     duration={"smoke": "10 seconds", "lite": "10 seconds", "paper": "half a minute"},
     xlabel="receive chains",
+    arrays=ARRAYS,
+    best="mimo-m-plus",
 )

@@ -2,7 +2,7 @@
 
 from airpass.study.added.base import AxisFigure, Place
 from airpass.study.paper.base import ENERGY, scenario
-from airpass.study.paper.schemes import METHODS, TRAINED_ARRAY
+from airpass.study.paper.schemes import ARRAYS, METHODS
 
 COUNTS = {"smoke": (5, 10, 20), "lite": (10, 20, 50, 100), "paper": (5, 10, 20, 50, 100, 200)}
 
@@ -13,7 +13,7 @@ class CountFigure(AxisFigure):
     def places(self, scale: str) -> tuple[Place, ...]:
         """A number of devices each."""
         chains = 3 if scale == "smoke" else 10
-        names = ("airpass-plus", "airpass", TRAINED_ARRAY, "distributed-mn")
+        names = ("airpass-plus", "airpass", *ARRAYS)
         return tuple(
             Place(
                 float(count),
@@ -30,4 +30,5 @@ FIGURE = CountFigure(
     duration={"smoke": "10 seconds", "lite": "10 seconds", "paper": "half a minute"},
     xlabel="devices K",
     log="x",
+    arrays=ARRAYS,
 )

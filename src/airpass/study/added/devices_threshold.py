@@ -2,7 +2,7 @@
 
 from airpass.study.added.base import AxisFigure, Place
 from airpass.study.paper.base import scenario
-from airpass.study.paper.schemes import METHODS, TRAINED_ARRAY
+from airpass.study.paper.schemes import ARRAYS, METHODS
 
 THRESHOLDS = {
     "smoke": (0.01, 0.1, 1.0),
@@ -17,7 +17,7 @@ class ThresholdFigure(AxisFigure):
     def places(self, scale: str) -> tuple[Place, ...]:
         """A threshold each."""
         size = (12, 3, 3) if scale == "smoke" else (50, 10, 10)
-        names = ("airpass-plus", "airpass", TRAINED_ARRAY, "distributed-mn")
+        names = ("airpass-plus", "airpass", *ARRAYS)
         return tuple(
             Place(
                 threshold,
@@ -36,4 +36,5 @@ FIGURE = ThresholdFigure(
     duration={"smoke": "10 seconds", "lite": "10 seconds", "paper": "half a minute"},
     xlabel="error threshold",
     log="x",
+    arrays=ARRAYS,
 )

@@ -2,7 +2,7 @@
 
 from airpass.study.added.base import AxisFigure, Place
 from airpass.study.paper.base import scenario
-from airpass.study.paper.schemes import METHODS, TRAINED_ARRAY
+from airpass.study.paper.schemes import ARRAYS, METHODS
 
 WAVELENGTHS = {
     "smoke": (1 / 64, 1 / 4, 2.0),
@@ -21,7 +21,7 @@ class LifeFigure(AxisFigure):
             Place(
                 distance,
                 scenario(size, -10.0 if scale != "smoke" else 5.0, 0),
-                {name: METHODS[name] for name in ("airpass-plus", "airpass", TRAINED_ARRAY)},
+                {name: METHODS[name] for name in ("airpass-plus", "airpass", *ARRAYS)},
                 {"displacement_wavelengths": distance, "draws": 5},
             )
             for distance in WAVELENGTHS[scale]
@@ -34,5 +34,6 @@ FIGURE = LifeFigure(
     duration={"smoke": "10 seconds", "lite": "20 seconds", "paper": "2 minutes"},
     xlabel="displacement, wavelengths",
     metrics=("aligned_as_designed", "aligned_re_solved"),
+    arrays=ARRAYS,
     log="x",
 )

@@ -2,7 +2,7 @@
 
 from airpass.study.added.base import AxisFigure, Place
 from airpass.study.paper.base import scenario
-from airpass.study.paper.schemes import METHODS, TRAINED_ARRAY
+from airpass.study.paper.schemes import ARRAYS, METHODS
 
 ERRORS_MM = {
     "smoke": (0.0, 2.0, 10.0),
@@ -22,7 +22,7 @@ class ToleranceFigure(AxisFigure):
             Place(
                 error,
                 scenario(size, -10.0 if scale != "smoke" else 5.0, 0),
-                {name: METHODS[name] for name in ("airpass-plus", ROBUST, "airpass", TRAINED_ARRAY)},
+                {name: METHODS[name] for name in ("airpass-plus", ROBUST, "airpass", *ARRAYS)},
                 {"position_mm": error, "draws": 20},
             )
             for error in ERRORS_MM[scale]
@@ -35,4 +35,5 @@ FIGURE = ToleranceFigure(
     duration={"smoke": "10 seconds", "lite": "20 seconds", "paper": "3 minutes"},
     xlabel="position error (standard deviation), mm",
     metrics=("aligned_as_designed", "aligned_re_solved"),
+    arrays=ARRAYS,
 )
