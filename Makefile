@@ -34,12 +34,12 @@ lint: $(VENV)/.installed-test ## lint, types and import rules only
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
-bench: $(VENV)/.installed-bench $(PEERS)/.installed ## benchmarks against peers (half an hour); writes docs/benchmarks.md
+bench: $(VENV)/.installed-bench $(PEERS)/.installed ## benchmarks against peers (half an hour); writes docs/science/benchmarks.md
 	$(BIN)/airpass data fetch mnist
 	$(BIN)/airpass data fetch cifar10
 	$(BIN)/python benchmarks/run.py
 
-attack: $(VENV)/.installed-test ## 20,000 bad inputs and 200 killed runs (three quarters of an hour); see docs/reliability.md
+attack: $(VENV)/.installed-test ## 20,000 bad inputs and 200 killed runs (three quarters of an hour); see docs/reference/reliability.md
 	PYTHONPATH=$(CURDIR)/tests $(BIN)/python -m attack.campaign --seed $(SEED) --out runs/attack-$(SEED)
 	PYTHONPATH=$(CURDIR)/tests $(BIN)/python -m attack.faults --seed $(SEED) --out runs/faults-$(SEED)
 

@@ -3,7 +3,7 @@
 Run: python benchmarks/baselines.py SECTION...
 
 Sections: selection, designs, ratio, subarray, growth (all by default). Prints the Markdown tables of
-docs/baselines.md. Seeds 0-9; only the starts of mimo-* were chosen on them. `selection` and `designs`
+docs/science/baselines.md. Seeds 0-9; only the starts of mimo-* were chosen on them. `selection` and `designs`
 distribute draws over --workers processes of one thread each; times in their tables are per scheme and
 draw.
 """

@@ -2,7 +2,7 @@
 
 Run: python benchmarks/bounds.py [--draws 3] [--effort default]
 
-Prints the first table of docs/bounds.md: means over draws, whose seeds start at 3000.
+Prints the first table of docs/science/bounds.md: means over draws, whose seeds start at 3000.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The pictures of docs/channels.md; `python benchmarks/channel_models.py figure` draws them."""
+"""The pictures of docs/howto/channels.md; `python benchmarks/channel_models.py figure` draws them."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,7 @@
 """What the error threshold is as a signal-to-distortion ratio: formula and measurement against K.
 
     python benchmarks/error_scale.py run       # appends missing rows to docs/data/error-scale.csv (a minute)
-    python benchmarks/error_scale.py table     # prints the tables of docs/error-scale.md
+    python benchmarks/error_scale.py table     # prints the tables of docs/concepts/error-scale.md
     python benchmarks/error_scale.py figure    # draws docs/images/error-scale.png
 
 Rows of part `limit` have all K devices and an MSE of exactly the threshold: a beam at the uniform layout, and

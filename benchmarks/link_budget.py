@@ -1,7 +1,7 @@
 """The preset `indoor-28ghz`: selected devices and time of all receivers, and position errors.
 
     python benchmarks/link_budget.py run      # appends missing rows to docs/data/link-budget.csv
-    python benchmarks/link_budget.py table    # prints the tables of docs/link-budget.md
+    python benchmarks/link_budget.py table    # prints the tables of docs/howto/link-budget.md
 
 Seeds from 9100 on, which nothing was tuned on. Times are processor times of one thread, without compilation.
 Rows are stored one by one; a run that was interrupted continues.

@@ -1,7 +1,7 @@
 """Devices that move: the life of designs, and tracking them.
 
     python benchmarks/motion.py run          # appends missing rows to docs/data/motion-*.csv
-    python benchmarks/motion.py table        # prints the tables of docs/motion.md
+    python benchmarks/motion.py table        # prints the tables of docs/howto/motion.md
     python benchmarks/motion.py figure       # draws docs/images/motion-*.png
     python benchmarks/motion.py animation    # draws docs/images/motion.gif
 

@@ -1,7 +1,7 @@
 """Selected devices against the bandwidth of 16 subcarriers.
 
     python benchmarks/ofdm.py run      # appends missing rows to docs/data/ofdm.csv (half an hour)
-    python benchmarks/ofdm.py table    # prints the table of docs/ofdm.md
+    python benchmarks/ofdm.py table    # prints the table of docs/howto/ofdm.md
     python benchmarks/ofdm.py figure   # draws docs/images/ofdm.png
 
 K = 20 devices, M = N = 5, 0 dB; seeds start at 5100. Schemes: the search over all subcarriers, the

@@ -1,7 +1,7 @@
 """Selected devices against SNR, with 16 subcarriers in 5 MHz.
 
     python benchmarks/ofdm_snr.py run      # appends missing rows to docs/data/ofdm-snr.csv (ten minutes)
-    python benchmarks/ofdm_snr.py table    # prints the table of docs/ofdm.md
+    python benchmarks/ofdm_snr.py table    # prints the table of docs/howto/ofdm.md
 
 Size and seeds are those of `ofdm.py`. Besides its schemes there is Algorithm 3, which designs for the centre
 frequency.

@@ -3,7 +3,8 @@
 Run: python benchmarks/policies.py run|table|share [--rounds 200]
 
 `run` adds rows to docs/data/policies.csv; rows that are there are not computed again. `table` prints the
-table of accuracies of docs/policies.md. `share` measures and prints that of target shares, without training.
+table of accuracies of docs/howto/policies.md. `share` measures and prints that of target shares, without
+training.
 Seeds start at 8520; those of `share`, which the default was chosen on, at 8600.
 """
 

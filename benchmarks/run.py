@@ -1,7 +1,8 @@
 """The benchmark suite. Run: make bench, or python benchmarks/run.py [SECTION...]
 
 Sections are measured one after the other and written to benchmarks/latest.json; sections that are not
-measured keep their entries. docs/benchmarks.md is generated from that file. Run on an otherwise idle machine.
+measured keep their entries. docs/science/benchmarks.md is generated from that file. Run on an otherwise
+idle machine.
 """
 
 import os
@@ -20,7 +21,7 @@ from suite import page  # noqa: E402
 
 HERE = Path(__file__).parent
 LATEST = HERE / "latest.json"
-PAGE = HERE.parent / "docs" / "benchmarks.md"
+PAGE = HERE.parent / "docs" / "science" / "benchmarks.md"
 
 
 def main() -> None:

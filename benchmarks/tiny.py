@@ -2,8 +2,8 @@
 
 Run: python benchmarks/tiny.py [--effort fast default thorough] [--draws 8]
 
-Prints the second table of docs/bounds.md. Seeds start at 3000. The exhaustive search tries all layouts of
-a grid with a twentieth of the wavelength, so that a design may select more devices than it.
+Prints the second table of docs/science/bounds.md. Seeds start at 3000. The exhaustive search tries all
+layouts of a grid with a twentieth of the wavelength, so that a design may select more devices than it.
 """
 
 import os

@@ -1,7 +1,7 @@
 """The traced sample against eq. (64): pictures of a response and of a design, and selected devices.
 
 Run: python benchmarks/traced.py. Writes docs/images/traced.png and traced-design.png, and prints the table of
-docs/ray-tracing.md.
+docs/howto/ray-tracing.md.
 """
 
 from dataclasses import replace

@@ -3,7 +3,7 @@
 Run: python benchmarks/tuning.py > table.md
 
 Each row changes one default. Seeds start at 1000; no reported result uses them. Prints the Markdown
-tables of docs/tuning.md.
+tables of docs/science/tuning.md.
 """
 
 import os

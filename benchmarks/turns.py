@@ -4,8 +4,9 @@ Run: python benchmarks/turns.py turns|gain|mnist|floor|tables [--schemes "A;B"] 
 
 `turns` counts turns, `gain` compares the errors of receivers that serve all devices, `mnist` trains with one
 design and by turns, `floor` trains with one design for all devices at low SNRs. They add rows to
-docs/data/turns.csv; rows that are there are not computed again. `tables` prints the tables of docs/turns.md.
-Seeds of draws start at 8400, those of training at 8600. Numbers of draws and rounds are fixed below.
+docs/data/turns.csv; rows that are there are not computed again. `tables` prints the tables of
+docs/howto/turns.md. Seeds of draws start at 8400, those of training at 8600. Numbers of draws and rounds are
+fixed below.
 """
 
 import os
@@ -234,7 +235,7 @@ def half_width(differences: np.ndarray) -> float:
 
 
 def print_tables() -> None:
-    """The tables of docs/turns.md."""
+    """The tables of docs/howto/turns.md."""
     heads = (
         "K, M=N",
         "SNR",

@@ -1,4 +1,4 @@
-"""The error threshold as a signal-to-distortion ratio: the formulas of docs/error-scale.md."""
+"""The error threshold as a signal-to-distortion ratio: the formulas of docs/concepts/error-scale.md."""
 
 import math
 

@@ -746,7 +746,7 @@ class TestCommand:
 
 
 def test_the_example_of_the_documentation(tmp_path: Path) -> None:
-    text = (Path(__file__).parents[1] / "docs" / "learning.md").read_text()
+    text = (Path(__file__).parents[1] / "docs" / "howto" / "learning.md").read_text()
     (code,) = (block for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL) if "ArrayData" in block)
     path = tmp_path / "example.py"
     path.write_text(code + "\nassert run.history[-1].test_accuracy > 0.85\n")

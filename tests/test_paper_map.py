@@ -1,4 +1,4 @@
-"""docs/paper-map.md names every equation, and nothing that does not exist."""
+"""docs/science/paper-map.md names every equation, and nothing that does not exist."""
 
 import ast
 import importlib
@@ -14,7 +14,7 @@ ALGORITHMS = 3
 
 
 def rows() -> list[list[str]]:
-    lines = (ROOT / "docs" / "paper-map.md").read_text().splitlines()
+    lines = (ROOT / "docs" / "science" / "paper-map.md").read_text().splitlines()
     table = [line for line in lines if line.startswith("| (") or line.startswith("| Alg")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
 

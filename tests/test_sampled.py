@@ -370,7 +370,7 @@ class TestPage:
         self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.chdir(ROOT)
-        text = (ROOT / "docs" / "ray-tracing.md").read_text()
+        text = (ROOT / "docs" / "howto" / "ray-tracing.md").read_text()
         code = re.findall(r"```python\n(.*?)```", text, re.DOTALL)[0]
         exec(compile(code, "ray-tracing.md", "exec"), {})  # noqa: S102
         printed = capsys.readouterr().out

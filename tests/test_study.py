@@ -816,7 +816,7 @@ class TestFigures:
                 assert found == set(range(slow if scheme in plan.SLOW else most)), (name, scheme)
 
     def test_the_documentation_has_the_same_numbers(self) -> None:
-        text = (RESULTS.parent / "docs" / "studies.md").read_text()
+        text = (RESULTS.parent / "docs" / "howto" / "studies.md").read_text()
         for name, figure in figures().items():
             durations = " | ".join(figure.duration[scale] for scale in SCALES)
             assert f"| {name} | {durations} |" in text

@@ -1,4 +1,4 @@
-"""A short attack; docs/reliability.md says how to run a long one."""
+"""A short attack; docs/reference/reliability.md says how to run a long one."""
 
 import os
 from pathlib import Path

@@ -23,7 +23,8 @@ def load_responses(path: str | Path) -> SampledResponse:
     Parameters
     ----------
     path
-        `.npz` or `.mat`; version 7.3 of MATLAB's format needs h5py. docs/formats.md lists the variables.
+        `.npz` or `.mat`; version 7.3 of MATLAB's format needs h5py. docs/reference/formats.md lists the
+        variables.
 
     Returns
     -------

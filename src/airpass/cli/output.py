@@ -95,7 +95,7 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path | None, status: b
     if any(record.predicted_mse > 1.0001 * limit for run in runs for record in run.history):
         screen.print(
             f"\nThe MSE exceeds the design's limit of {limit:g} in some rounds: devices with larger updates "
-            "than the others would need more power than they have (docs/learning.md).",
+            "than the others would need more power than they have (docs/howto/learning.md).",
             soft_wrap=True,
         )
     ended = [f"{run.scheme} {run.status}" for run in runs if run.status != "done"]

@@ -147,7 +147,7 @@ def reproduce(
 @dask_option
 @json_option
 def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, json_path: str | None) -> None:
-    """Run a study from a TOML file: schemes x values of a field x trials (docs/studies.md)."""
+    """Run a study from a TOML file: schemes x values of a field x trials (docs/howto/studies.md)."""
     from airpass.study.api import executor, failures
     from airpass.study.run import output_folders, run_sweep
     from airpass.study.sweep import load

@@ -38,7 +38,8 @@ def _add(total: dict[str, int], block: str, work: Any) -> None:
 class AlternatingDesign(DesignMethod):
     """Algorithm 3 with any selection method and any geometry method.
 
-    The paper does not say when Algorithm 3 ends; the limits are not from the paper, see docs/tuning.md.
+    The paper does not say when Algorithm 3 ends; the limits are not from the paper, see
+    docs/science/tuning.md.
     """
 
     uses_priorities = True

@@ -3,7 +3,7 @@
 On a co-located array the dominant eigenvector, the only start of HRMC in the paper, favours a few
 strong devices, and HRMC often stays there: on 100 antennas it can select fewer devices
 than on a subset of ten antennas, although the optimum cannot be lower. The default is therefore 16
-starts, so that the baseline is not limited by its start (measurements in docs/baselines.md). With
+starts, so that the baseline is not limited by its start (measurements in docs/science/baselines.md). With
 `hrmc+` instead of HRMC the large array selects many more devices. `mimo-m-plus` and `mimo-mn-plus` are
 the baselines for `airpass-plus`.
 """

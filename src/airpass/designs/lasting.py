@@ -16,7 +16,7 @@ floor 1). For every trial layout the beam of each draw is solved again by conjug
 A move is made if it raises the mean by at least `caution` standard errors of the mean difference over the
 draws. After each phase, `hrmc+` counts devices on all draws, and the best layout so far is kept.
 
-Measurements: docs/lasting.md.
+Measurements: docs/howto/lasting.md.
 """
 
 from collections.abc import Iterator, Sequence
@@ -302,7 +302,7 @@ def _joined(scenarios: Sequence[Scenario]) -> Field:
 class AirpassLasting(DesignMethod):
     """Layout for many draws of the devices; only the beam is for those at hand.
 
-    Measurements behind the defaults are in docs/lasting.md.
+    Measurements behind the defaults are in docs/howto/lasting.md.
     """
 
     name = "airpass-lasting"

@@ -2,7 +2,7 @@
 
 Errors of antennas are independent of each other: every term of a device's sum is rotated on its own. The
 displacement of a device is common to all terms, which rotate together: it has only two random numbers, and a
-common rotation of all terms changes nothing. Derivations: docs/tolerance.md and docs/lasting.md.
+common rotation of all terms changes nothing. Derivations: docs/howto/tolerance.md and docs/howto/lasting.md.
 """
 
 from statistics import NormalDist

@@ -5,7 +5,7 @@ devices. Here all three minimise one function, which also includes unselected de
 chains (`airpass.designs.joint.chain`): a first design and kicks that improve it. Chains are independent, so
 that the result does not depend on the number of threads.
 
-Background and measurements: docs/airpass-plus.md.
+Background and measurements: docs/science/airpass-plus.md.
 """
 
 from collections.abc import Callable, Sequence
@@ -197,7 +197,7 @@ def _merged(traces: Sequence[_Trace]) -> tuple[Step, ...]:
 class AirpassPlus(DesignMethod):
     """Joint search over devices, beam and layout; selects the most devices.
 
-    Measurements behind the defaults are in docs/airpass-plus.md.
+    Measurements behind the defaults are in docs/science/airpass-plus.md.
     """
 
     name = "airpass-plus"

@@ -200,7 +200,7 @@ class Queues:
         Debts are cut off here.
     """
 
-    share: float = 0.2  # docs/policies.md
+    share: float = 0.2  # docs/howto/policies.md
     largest_debt: float = 4.0  # full payments
 
     def __post_init__(self) -> None:

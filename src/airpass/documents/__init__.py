@@ -1,4 +1,4 @@
-"""Results as JSON documents, written and read; docs/formats.md describes them.
+"""Results as JSON documents, written and read; docs/reference/formats.md describes them.
 
 Python writes floating-point numbers with as many digits as are needed to read the same number again, so a
 result that is read has the bits of the one that was written. A design does not store its channels, as they

@@ -243,7 +243,7 @@ def _algorithm_2(
 class Hago(GeometryMethod):
     """Algorithm 2: gradient ascent on the soft minimum, feasible by construction.
 
-    Sources: P is section VI-A of the paper; others are not from the paper, see docs/tuning.md.
+    Sources: P is section VI-A of the paper; others are not from the paper, see docs/science/tuning.md.
     """
 
     name = "hago"

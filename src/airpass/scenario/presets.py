@@ -23,7 +23,7 @@ def indoor_28ghz(waveguides: int | None) -> Tables:
     """A room of 40 m x 10 m at 28 GHz with 50 devices of 0.1 mW.
 
     Carrier, effective index, height, room, free-space loss and noise power are usual in work on pinching
-    antennas. docs/link-budget.md has the reasons for the other values.
+    antennas. docs/howto/link-budget.md has the reasons for the other values.
     """
     count = 10 if waveguides is None else waveguides
     return {

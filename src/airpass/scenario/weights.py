@@ -22,7 +22,7 @@ class Weighting:
     - `energy`, phi_k = |D_k|/sqrt(sum_j |D_j|^2): the power is 1, and eps is the distortion-to-signal
       ratio whatever K.
     - `count`, phi_k = |D_k|, as printed in the paper: no device can meet a threshold of 0.03
-      (see docs/error-scale.md).
+      (see docs/concepts/error-scale.md).
 
     Training divides the received sum by the sum of the weights, so that the rule does not change
     the mean that is learned from, only who is selected.

@@ -134,7 +134,7 @@ def _algorithm_1(
 class Hrmc(SelectionMethod):
     """Algorithm 1: smooth count on the complex sphere, then margin consolidation.
 
-    Sources: P is section VI-A of the paper; others are not from the paper, see docs/tuning.md.
+    Sources: P is section VI-A of the paper; others are not from the paper, see docs/science/tuning.md.
     """
 
     name = "hrmc"

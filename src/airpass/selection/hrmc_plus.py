@@ -32,7 +32,7 @@ from airpass.optim.objectives import Hill
 from airpass.optim.ranking import value_rank
 from airpass.selection.base import BeamSearch, SelectionMethod, dominant_eigenvector, scaled_priorities
 
-# All of these values are from measurements, see docs/hrmc-plus.md.
+# All of these values are from measurements, see docs/science/hrmc-plus.md.
 ANNEAL = (0, 1, 2, 3, 4)  # log2 of the powers p of the smooth count
 RAISE = (2, 4, 6, 8)  # log2 of the powers p that raise the weakest score
 WEIGHTED = 3  # number of first stages that use the devices' random weights
@@ -312,7 +312,7 @@ def regrow(effective: Complex, beam: Complex, priorities: Real | None = None) ->
 class HrmcPlus(SelectionMethod):
     """Smooth count by Hill functions, then one more device at a time; 16 starts.
 
-    Not from the paper. The defaults are from measurements, see docs/hrmc-plus.md.
+    Not from the paper. The defaults are from measurements, see docs/science/hrmc-plus.md.
     """
 
     name = "hrmc+"

@@ -141,7 +141,7 @@ def _operations(effective: Complex) -> float:
 class Mp(SelectionMethod):
     """Forward matching pursuit, a reconstruction (after Bereyhi et al., 2023).
 
-    The options are not from the paper; docs/baselines.md has the measurements.
+    The options are not from the paper; docs/science/baselines.md has the measurements.
     """
 
     name = "mp"

@@ -19,7 +19,7 @@ from airpass.optim.subcarriers import Goal
 from airpass.selection.base import dominant_eigenvector, random_beams
 from airpass.wideband import MEAN
 
-# As in `hrmc+`, see docs/hrmc-plus.md.
+# As in `hrmc+`, see docs/science/hrmc-plus.md.
 ANNEAL = (0, 1, 2, 3, 4)  # log2 of the powers p of the smooth count
 RAISE = (2, 4, 6, 8)  # log2 of the powers p that raise the weakest score
 WEIGHTED = 3  # number of first stages that use random weights of the devices

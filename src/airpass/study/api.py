@@ -33,7 +33,7 @@ def sweep(
     Parameters
     ----------
     study
-        A TOML file, or its tables as a dictionary; docs/studies.md describes them.
+        A TOML file, or its tables as a dictionary; docs/howto/studies.md describes them.
     out
         Folder for rows, pictures and the report. Default: runs/NAME. Stored rows are reused.
     workers

@@ -12,5 +12,5 @@ all positions and the beam.
     found    a design that was found, and its rank
     chain    a first design, and kicks that improve it
 
-Derivations and measurements: docs/airpass-plus.md.
+Derivations and measurements: docs/science/airpass-plus.md.
 """
