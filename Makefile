@@ -11,7 +11,7 @@ SEED ?= 1
 PIP_VERSION := 26.3
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt
 
-.PHONY: help demo check test browser lint bench attack test-importers clean
+.PHONY: help demo check test browser lint docs bench attack test-importers clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -33,6 +33,9 @@ lint: $(VENV)/.installed-test ## lint, types and import rules only
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+
+docs: $(VENV)/.installed-docs ## build the site in runs/site; tutorials are run
+	$(BIN)/sphinx-build -W --keep-going --jobs 2 --builder html docs runs/site
 
 bench: $(VENV)/.installed-bench $(PEERS)/.installed ## benchmarks against peers (half an hour); writes docs/science/benchmarks.md
 	$(BIN)/airpass data fetch mnist
@@ -62,6 +65,10 @@ $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 
 $(VENV)/.installed-test: $(VENV)/.created pyproject.toml constraints.txt
 	$(INSTALL) --editable '.[test]'
+	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs: $(VENV)/.created pyproject.toml constraints.txt
+	$(INSTALL) --editable '.[docs]'
 	touch $@ $(VENV)/.installed
 
 $(VENV)/.installed-bench: $(VENV)/.created pyproject.toml constraints.txt

@@ -568,12 +568,20 @@ class TestCommands:
         assert run("show", tmp_path / "one").code == 0
         assert_refused(run("plot", tmp_path / "one"), "neither an axis nor training")
 
-    @pytest.mark.parametrize("figure", ["paper/fig2", "paper/fig9", "paper/table1", "lite/fig3"])
-    def test_stored_figures_of_the_paper(self, run: Any, tmp_path: Path, figure: str) -> None:
-        folder = Path(__file__).parent.parent / "results" / "0.1.0" / figure
+    @pytest.mark.parametrize(
+        ("place", "version"),
+        [
+            ("results/0.2.0/paper/fig2", "0.2.0"),
+            ("results/0.2.0/paper/fig9", "0.2.0"),
+            ("results/0.2.0/paper/life", "0.2.0"),
+            ("tests/data/table1-0.1.0", "0.1.0"),
+        ],
+    )
+    def test_stored_figures_of_the_paper(self, run: Any, tmp_path: Path, place: str, version: str) -> None:
+        folder = Path(__file__).parent.parent / place
         shown = run("show", folder)
         assert shown.code == 0
-        assert "airpass 0.1.0" in shown.out
+        assert f"airpass {version}" in shown.out
         assert "C" in shown.out.splitlines()[-1] or "trials" in shown.out
         assert run("plot", folder, "--out", tmp_path / "x.png").code == 0
         assert (tmp_path / "x.png").read_bytes().startswith(PNG)

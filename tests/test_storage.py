@@ -37,7 +37,7 @@ TABLES = {
     "axis": {"field": "radio.snr_db", "values": [0.0, 10.0]},
     "scenario": {"receiver": {"waveguides": 2, "antennas": 2}, "devices": {"count": 3}},
 }
-RESULTS = Path(__file__).parents[1] / "results" / "0.1.0"
+OLD = Path(__file__).parent / "data" / "table1-0.1.0"  # rows of an earlier version
 STUDY = 'name = "small"\nschemes = ["mimo-m"]\n[scenario.devices]\ncount = 3\n'
 POSITIONS = 250
 
@@ -283,7 +283,7 @@ class TestTables:
         assert_refused(run("show", tmp_path), "not a Parquet file")
 
     def test_files_of_the_first_version(self) -> None:
-        path = RESULTS / "paper" / "table1" / "rows.parquet"
+        path = OLD / "rows.parquet"
         assert b"airpass-sha256" not in path.read_bytes()
         assert decode(path)
 

@@ -411,7 +411,7 @@ class Link(Result):
 
     @property
     def sdr_db(self) -> float:
-        """Signal-to-distortion ratio of the aggregate, dB: sum_S phi_k^2 over `mse`.
+        """Signal-to-distortion ratio of the aggregate in dB, sum_S phi_k^2 over `mse`.
 
         The wanted sum of uncorrelated symbols of unit power has the power sum_S phi_k^2. NaN if `mse` is.
         """
@@ -419,7 +419,7 @@ class Link(Result):
 
     @property
     def median_snr_db(self) -> float:
-        """Received SNR of the median device at full power, dB: median of P0 |m^H g_k|^2/sigma^2.
+        """Received SNR of the median device at full power in dB, the median of P0 |m^H g_k|^2/sigma^2.
 
         Selected or not, all devices count. NaN if the noise power is not known.
         """

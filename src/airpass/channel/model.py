@@ -22,7 +22,7 @@ class ChannelModel(ABC):
     @property
     @abstractmethod
     def passive(self) -> bool:
-        """Whether bounds on |g_{k,m,n}| over all places are known: those of eq. (64), or the responses."""
+        """Whether bounds on |g_{k,m,n}| over all places are known, those of eq. (64) or the responses."""
 
     @property
     @abstractmethod

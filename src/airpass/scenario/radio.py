@@ -84,7 +84,7 @@ class LinkBudget:
 
     @property
     def snr_db(self) -> float:
-        """P0/sigma^2, dB: transmit power over noise power."""
+        """P0/sigma^2 in dB, transmit power over noise power."""
         return self.power_dbm - self.noise_power_dbm
 
     @property

@@ -261,7 +261,7 @@ class Scenario:
 
     @cached_property
     def subcarriers(self) -> tuple["Scenario", ...]:
-        """The scenario on every subcarrier alone: one carrier of wavelength c/f_s, all else the same.
+        """The scenario on every subcarrier alone, with one carrier of wavelength c/f_s and all else the same.
 
         The path gain xi stays that of the centre, and so does what is drawn at random: the same links are
         blocked on all subcarriers, and the same waves are scattered. P0/sigma^2 is the SNR of a subcarrier,

@@ -69,7 +69,7 @@ class Dataset:
 
     @property
     def outputs(self) -> int:
-        """Outputs of a network for the data: one per class, or one per target."""
+        """Number of outputs of a network for the data, one per class or one per target."""
         if self.task == CLASSIFICATION:
             return self.classes
         return 1 if self.y_train.ndim == 1 else int(self.y_train.shape[1])
@@ -81,7 +81,7 @@ class Dataset:
 
     @property
     def sample_shape(self) -> tuple[int, ...]:
-        """Shape of a sample as a network sees it: images have their channels first."""
+        """Shape of a sample as a network sees it. Images have their channels first."""
         shape = self.x_train.shape[1:]
         return (shape[2], *shape[:2]) if self.images else shape
 
