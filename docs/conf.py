@@ -8,11 +8,14 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_extensions"))
 
+# Tutorials call the command of this environment.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
 from airpass import __version__  # noqa: E402
 
 project = "airpass"
 author = "The AirPASS developers"
-copyright = author
+copyright = author  # noqa: A001 - the name that Sphinx reads
 version = release = __version__
 
 extensions = [

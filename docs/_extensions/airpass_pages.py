@@ -15,16 +15,22 @@ import airpass
 from airpass import channel, designs, geometry, selection
 
 KINDS = {
-    "Selection": (selection.METHODS, "Devices and beam for given channels: `airpass.select`, `--method` of `select`."),
-    "Geometry": (geometry.METHODS, "Antennas for a given beam: `geometry` of a scheme, `--geometry` of `design`."),
+    "Selection": (
+        selection.METHODS,
+        "Devices and beam for given channels: `airpass.select`, `--method` of `select`.",
+    ),
+    "Geometry": (
+        geometry.METHODS,
+        "Antennas for a given beam: `geometry` of a scheme, `--geometry` of `design`.",
+    ),
     "Design": (designs.METHODS, "Devices, beam and antennas: `airpass.design`, `--method` of `design`."),
     "Channel": (channel.MODELS, "Channel models: `model` of the table `[channel]` of a scenario."),
 }
 HEAD = """% Made from the code by docs/_extensions/airpass_pages.py.
 # Methods and their options
 
-`airpass methods --options` prints this page. Options are given as `--option NAME=VALUE`, in `options` of a scheme, or as
-arguments of the class. How to add a method of your own is in [the tutorial](../tutorials/own-method.md).
+`airpass methods --options` prints this list. Options are given as `--option NAME=VALUE`, in `options` of a
+scheme, or as arguments of the class. [A tutorial](../tutorials/own-method.md) adds a method.
 """
 
 

@@ -144,7 +144,7 @@ class Channel:
 
     @cached_property
     def factors(self) -> tuple[ChannelFactor, ...]:
-        """All factors on the paper's channel, which are blockage unless beta is zero, scatter, and `models`."""
+        """All factors on the paper's channel, that is blockage unless beta is zero, scatter, and `models`."""
         found: list[ChannelFactor] = []
         if self.blockage_per_m:
             found.append(self._blockage(self.blockage_per_m))

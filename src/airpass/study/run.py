@@ -169,7 +169,7 @@ def _section(
         about=description(figure.trials(scale), made, plan_progress(figure, scale, rows)),
         caption=chart.trials,
         wide=chart.columns > 1,
-        command=made.get("command", ""),
+        command=f"airpass reproduce {figure.name} --scale {scale}",
         files=_files(out, figure.name),
     )
 

@@ -19,7 +19,7 @@ from airpass.study.trial import Row
 from airpass.study.verdicts import Verdict
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class StoredStudy:
     """Rows of a study, and how they were computed.
 
@@ -42,6 +42,10 @@ class StoredStudy:
     figure: PaperFigure | None
     rows: Sequence[Row]
     provenance: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        trials = len({row.key for row in self.rows})
+        return f"StoredStudy({self.name}: {trials} trials in {self.path})"
 
     def about(self) -> list[str]:
         """Lines for the terminal: title, trials, time and machine, command."""
