@@ -3,7 +3,9 @@
 Nodes run in this process: a grid calls a ClientApp for every message. `flwr run` runs the example.
 """
 
+import importlib
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -227,7 +229,7 @@ class TestTraining:
         result = over.start(
             Nodes(learners(data, bridging.OPTIONS)), start_of(data, options), num_rounds=bridging.ROUNDS
         )
-        np.testing.assert_allclose(state_of(result.arrays), run.state, rtol=0, atol=2e-6)
+        np.testing.assert_allclose(state_of(result.arrays), run.state, rtol=0, atol=5e-7)
 
 
 class TestAggregation:
@@ -537,6 +539,21 @@ class TestRefused:
         reply = Message(replies[0].content, reply_to=stranger)
         with pytest.raises(InvalidInput, match="node 3 has no device"):
             over.aggregate_train(1, [*replies, reply])
+
+
+def test_the_app_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "flower.md").read_text(), re.DOTALL)
+    names = [block.splitlines()[0].removeprefix("# ") for block in blocks]
+    assert names == ["client_app.py", "server_app.py"]
+    for name, block in zip(names, blocks, strict=True):
+        (tmp_path / name).write_text(block)
+    monkeypatch.syspath_prepend(tmp_path)
+    client, server = (importlib.import_module(name.removesuffix(".py")) for name in names)
+    grid = Nodes(client.app, {1000 - k: k for k in range(12)})
+    server.app(grid, Context(run_id=1, node_id=0, node_config={}, state=RecordDict(), run_config={}))
+    assert capsys.readouterr().out.count("9 devices, SDR") == 3
 
 
 def free_ports(count: int) -> list[int]:

@@ -1,6 +1,7 @@
 """The postprocessor of pfl, against the aggregation and the training of the package itself."""
 
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -121,12 +122,7 @@ class TestTraining:
         _, data, link = setting
         command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
         command += ["--master-addr", "127.0.0.1", "--master-port", "0", "--rdzv-backend", "c10d"]
-        command += [
-            "--rdzv-endpoint",
-            "127.0.0.1:0",
-            ROOT / "tests" / "bridges" / "pfl_training.py",
-            tmp_path,
-        ]
+        command += ["--rdzv-endpoint", "127.0.0.1:0", str(PROGRAM), str(tmp_path)]
         paths = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")])
         env = os.environ | {"PFL_PYTORCH_DEVICE": "cpu", "PYTHONPATH": paths}
         done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=300, check=False)
@@ -287,3 +283,28 @@ class TestRefused:
         for kind in (SelectedUsers, SelectedCohort):
             with pytest.raises(InvalidInput, match="air"):
                 kind(given)
+
+
+def page() -> str:
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "pfl.md").read_text(), re.DOTALL)
+    return str(block)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (page(), ["round 1: 9 users, SDR", "round 3: 9 users, SDR"]),
+        ((ROOT / "examples" / "pfl_over_the_air.py").read_text(), ["9 of 12 devices sent", "accuracy 0."]),
+    ],
+    ids=["page", "example"],
+)
+def test_code_that_is_printed_runs(tmp_path: Path, code: str, words: list[str]) -> None:
+    (tmp_path / "code.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, "code.py"], cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    for word in words:
+        assert word in done.stdout, done.stdout
+    if "accuracy" in done.stdout:
+        assert float(done.stdout.split("accuracy ")[1].split()[0]) > 0.8
