@@ -79,7 +79,7 @@ def main() -> None:
         cells = [f"{1e3 * value:{width}.1f}" for value, width in zip(row, (12, 9, 9), strict=True)]
         print(f"{name:22}{''.join(cells)}{1e3 * extra if times is not without else 0.0:10.1f}")
     told.json.parent.mkdir(parents=True, exist_ok=True)
-    content = {"given": {name: str(value) for name, value in given.items()}, "processors": os.cpu_count()}
+    content = {"given": given | {"data": told.data.name}, "processors": os.cpu_count()}
     told.json.write_text(json.dumps({**content, "reports": reports}, indent=1) + "\n")
 
 

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -261,3 +263,11 @@ class TestRefused:
 def test_it_does_not_import_torch() -> None:
     code = "import sys; import airpass.learning.air_rounds; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("module", "needed"), [("flower", "flwr"), ("pfl", "pfl")])
+def test_bridges_without_their_framework(module: str, needed: str) -> None:
+    if find_spec(needed) is not None:
+        pytest.skip(f"{needed} is installed")
+    with pytest.raises(InvalidInput, match=rf"is not installed: pip install 'airpass\[{module}\]'"):
+        import_module(f"airpass.{module}")

@@ -331,7 +331,8 @@ class PartitionNodes:
                     f"devices: node {node} does not tell its partition id ({reply.error.reason}); "
                     "call airpass.flower.answer_partition(app) on the ClientApp"
                 )
-            device = int(reply.content[ACTION]["device"])
+            answer: Any = reply.content[ACTION]["device"]
+            device = int(answer)
             # A device that comes back under another node id replaces the node that has left.
             self._known = {old: k for old, k in self._known.items() if k != device or old in nodes}
             self._known[node] = device
