@@ -6,12 +6,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 PEERS := .venv-peers
 TRACERS := .venv-sionna .venv-deepmimo
+BRIDGES := .venv-flower .venv-pfl
+# A package of Flower uses what click 8.5 will remove.
+FLOWER_WARNS := -W "ignore:'click.utils:DeprecationWarning"
 OUT ?= runs/demo
 SEED ?= 1
 PIP_VERSION := 26.3
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt
 
-.PHONY: help demo check test browser lint docs bench attack test-importers clean
+.PHONY: help demo check test browser lint docs bench attack test-importers test-bridges clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -50,8 +53,12 @@ test-importers: $(TRACERS:=/.installed) ## tests with Sionna RT and DeepMIMO, in
 	.venv-sionna/bin/python -m pytest tests/importers/test_sionna_rt.py
 	.venv-deepmimo/bin/python -m pytest tests/importers/test_deepmimo.py
 
+test-bridges: $(BRIDGES:=/.installed) ## tests with Flower and pfl, in environments of their own
+	.venv-flower/bin/python -m pytest $(FLOWER_WARNS) tests/bridges/test_flower.py
+	.venv-pfl/bin/python -m pytest tests/bridges/test_pfl.py
+
 clean: ## remove the environment and all caches
-	rm -rf $(VENV) $(PEERS) $(TRACERS) tests/browser/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(PEERS) $(TRACERS) $(BRIDGES) tests/browser/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.created:
@@ -88,4 +95,13 @@ $(PEERS)/.installed: benchmarks/loops/constraints.txt
 $(TRACERS:=/.installed): tests/importers/constraints.txt pyproject.toml
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python -m pip install --quiet --constraint $< --editable '.[$(EXTRAS)]' pytest hypothesis
+	touch $@
+
+# PyTorch comes first, so that nothing else decides on its build.
+.venv-flower/.installed: PACKAGES := --editable '.[flower,learn]' 'flwr[simulation]'
+.venv-pfl/.installed: PACKAGES := --editable '.[pfl,learn]'
+$(BRIDGES:=/.installed): tests/bridges/constraints.txt pyproject.toml
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --constraint $< torch
+	$(@D)/bin/python -m pip install --quiet --constraint $< $(PACKAGES) pytest hypothesis
 	touch $@

@@ -21,9 +21,16 @@ settings.register_profile(
 )
 settings.load_profile("airpass")
 
-# They run in environments of their own: `make test-importers`.
+# They run in environments of their own: `make test-importers`, `make test-bridges`.
 collect_ignore = [
-    f"importers/test_{name}.py" for name in ("sionna_rt", "deepmimo") if find_spec(name.split("_")[0]) is None
+    f"{folder}/test_{name}.py"
+    for folder, name, needed in (
+        ("importers", "sionna_rt", "sionna"),
+        ("importers", "deepmimo", "deepmimo"),
+        ("bridges", "flower", "flwr"),
+        ("bridges", "pfl", "pfl"),
+    )
+    if find_spec(needed) is None
 ]
 
 

@@ -27,7 +27,7 @@ PAGES = [
 NAMES = [str(path.relative_to(ROOT)) for path in PAGES]
 # What is not run: other packages, servers that run until they are stopped, and clusters. Figures of the paper
 # have tests of their own. Flags of such commands are checked.
-OTHER_PACKAGES = ("dask_jobqueue", "dask_kubernetes", "airpass.importers")
+OTHER_PACKAGES = ("dask_jobqueue", "dask_kubernetes", "airpass.importers", "flwr", "pfl")
 ENDLESS = ("airpass explore", "dask scheduler", "dask worker")
 # Flags that make a command quick; the last one given counts.
 QUICK = {
@@ -147,7 +147,7 @@ def check_words(words: list[str]) -> None:
 def check_extras(line: str) -> None:
     """Extras that are installed exist."""
     text = (ROOT / "pyproject.toml").read_text()
-    for names in re.findall(r"\[([\w,]+)\]", line):
+    for names in re.findall(r"(?:airpass|\.)\[([\w,]+)\]", line):
         for extra in names.split(","):
             assert f"\n{extra} = [" in text, extra
 

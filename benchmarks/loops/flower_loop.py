@@ -28,7 +28,7 @@ import workload  # noqa: E402
 from flwr.app import ArrayRecord, ConfigRecord, Context, Message, MetricRecord, RecordDict  # noqa: E402
 from flwr.clientapp import ClientApp  # noqa: E402
 from flwr.serverapp import Grid, ServerApp  # noqa: E402
-from flwr.serverapp.strategy import FedAvg  # noqa: E402
+from flwr.serverapp.strategy import FedAvg, Strategy  # noqa: E402
 from flwr.simulation import run_simulation  # noqa: E402
 
 client_app = ClientApp()
@@ -58,27 +58,28 @@ def train(message: Message, context: Context) -> Message:
     return Message(content=RecordDict(content), reply_to=message)
 
 
-class Timed(FedAvg):
-    """Flower's averaging, with the end time of each round."""
+def timed(strategy: Strategy, ends: list[float], clients: int) -> Strategy:
+    """Record the end time of each round; raise an error if a client failed."""
+    aggregate = strategy.aggregate_train
 
-    def __init__(self, ends: list[float], **options: Any) -> None:
-        super().__init__(**options)
-        self.ends = ends
-
-    def aggregate_train(self, server_round: int, replies: Iterable[Message]) -> Any:
-        """Average and record the time; raise an error if a client failed."""
+    def aggregate_train(server_round: int, replies: Iterable[Message]) -> Any:
         replies = list(replies)
         failed = [reply.error.reason for reply in replies if reply.has_error()]
-        if failed or len(replies) != self.min_train_nodes:
+        if failed or len(replies) != clients:
             raise RuntimeError(f"round {server_round}: {len(replies)} replies, {failed}")
-        result = super().aggregate_train(server_round, replies)
-        self.ends.append(time.perf_counter())
+        result = aggregate(server_round, replies)
+        ends.append(time.perf_counter())
         return result
+
+    strategy.aggregate_train = aggregate_train
+    return strategy
 
 
 def main(began: float) -> None:
     """Run the rounds."""
-    told = workload.arguments(__doc__).parse_args()
+    parser = workload.arguments(__doc__)
+    parser.add_argument("--air", action="store_true", help="updates over the air; needs airpass")
+    told = parser.parse_args()
     logging.getLogger("flwr").setLevel(logging.WARNING)
     ends: list[float] = []
     final: dict[str, Any] = {}
@@ -87,13 +88,17 @@ def main(began: float) -> None:
     @server_app.main()
     def server(grid: Grid, context: Context) -> None:
         grid.pull_interval = 0.005
-        strategy = Timed(
-            ends,
+        inner: Strategy = FedAvg(
             fraction_train=1.0,
             fraction_evaluate=0.0,
             min_train_nodes=told.clients,
             min_available_nodes=told.clients,
         )
+        if told.air:
+            from airpass.flower import OverTheAir, SortedNodes
+
+            inner = OverTheAir(inner, workload.air_link(told.clients), SortedNodes())
+        strategy = timed(inner, ends, told.clients)
         names = ("data", "model", "clients", "seed", "steps", "batch", "learning_rate")
         result = strategy.start(
             grid=grid,

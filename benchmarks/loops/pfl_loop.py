@@ -64,6 +64,7 @@ def main(began: float) -> None:
     """Run the rounds."""
     parser = workload.arguments(__doc__)
     parser.add_argument("--threads", type=int, default=1, help="threads per process")
+    parser.add_argument("--air", action="store_true", help="updates over the air; needs airpass")
     told = parser.parse_args()
     torch.set_num_threads(told.threads)
     np.random.seed(told.seed)  # noqa: NPY002 - pfl draws users from it
@@ -75,7 +76,12 @@ def main(began: float) -> None:
         return Drawn(shares[client], client, told.seed, seen[client] - 1, told.steps)
 
     data = FederatedDataset(dataset, get_user_sampler("minimize_reuse", list(range(told.clients))))
-    backend = SimulatedBackend(training_data=data, val_data=data, postprocessors=[WeightByDatapoints()])
+    postprocessors: list[Any] = [WeightByDatapoints()]
+    if told.air:
+        from airpass.pfl import OverTheAir
+
+        postprocessors.append(OverTheAir(workload.air_link(told.clients), range(told.clients)))
+    backend = SimulatedBackend(training_data=data, val_data=data, postprocessors=postprocessors)
     net: Any = workload.build(told.model, told.seed)
     net.loss = lambda x, y: functional.cross_entropy(net(x), y)
     net.metrics = lambda x, y: {}  # nothing is evaluated

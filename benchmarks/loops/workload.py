@@ -97,6 +97,16 @@ def train(model: nn.Module, drawn: Iterator[Share], learning_rate: float) -> Non
         optimiser.step()
 
 
+def air_link(clients: int) -> Any:
+    """A link that selects all clients, so that as many train as without it; needs airpass."""
+    from airpass import Scenario, design
+
+    link = design(Scenario.paper(clients, snr_db=15.0, seed=0), "airpass-plus")
+    if link.selected_count < clients:
+        raise SystemExit(f"only {link.selected_count} of {clients} clients are selected")
+    return link
+
+
 def report(framework: str, version: str, began: float, ends: Sequence[float], final: dict[str, Any]) -> None:
     """Print the times of the rounds and a checksum of the model as one line of JSON."""
     moved = sum(float(value.double().abs().sum()) for value in final.values())

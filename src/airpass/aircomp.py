@@ -429,6 +429,31 @@ class Link(Result):
         gain = float(np.median(np.abs(np.conj(self.beam) @ self.channels) ** 2))
         return 10.0 * log10(self.power * gain / noise) if gain > 0.0 else -inf
 
+    def among(self, present: Mask) -> "Link":
+        """The link of a round in which not all devices are there.
+
+        Parameters
+        ----------
+        present
+            Devices that are there, shape (K,).
+
+        Returns
+        -------
+        Link
+            The same channels, weights and beam. The selected devices that are there send, with their own
+            denoising factor, eq. (21). The divisor has their part of the selected devices' weights.
+        """
+        return PartialLink(
+            channels=self.channels,
+            weights=self.weights,
+            beam=self.beam,
+            budget=self.budget,
+            power=self.power,
+            mse_threshold=self.mse_threshold,
+            whole=self,
+            present=present,
+        )
+
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._outcome()})"
 
@@ -437,3 +462,36 @@ class Link(Result):
         count = self.selected_count
         text = f"{count} of {self.weights.size} devices, {named_score(count, self.weakest_score)}"
         return text if np.isnan(self.mse) else f"{text}, MSE {self.mse:.3g} ({self.sdr_db:.1f} dB SDR)"
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PartialLink(Link):
+    """A link of which not all selected devices send; see `Link.among`.
+
+    Parameters
+    ----------
+    whole
+        The link with all of them.
+    present
+        Devices that are there, shape (K,).
+    """
+
+    whole: Link
+    present: Mask
+
+    @cached_property
+    def selected(self) -> Mask:
+        """Selected devices that are there."""
+        return self.whole.selected & self.present
+
+    @property
+    def divisor(self) -> float:
+        """That of the whole link, times the senders' part of the selected devices' weights."""
+        return partial_divisor(self.whole, self.selected)
+
+
+def partial_divisor(whole: Link, senders: Mask) -> float:
+    """Divisor of a link of which only some of the selected devices send; zero if none does."""
+    if not senders.any():
+        return 0.0
+    return whole.divisor * float(whole.weights[senders].sum() / whole.weights[whole.selected].sum())

@@ -38,8 +38,8 @@ from math import inf, log10, nan
 import numpy as np
 
 from airpass import aircomp
-from airpass.aircomp import Link
-from airpass.core.types import Complex, Real
+from airpass.aircomp import Link, partial_divisor
+from airpass.core.types import Complex, Mask, Real
 
 WORST, MEAN = RULES = ("worst", "mean")
 
@@ -187,3 +187,43 @@ class WidebandLink(Link):
         received = np.abs(np.einsum("sm,smk->sk", np.conj(self.beam), self.channels)) ** 2
         gain = float(np.median(received.mean(axis=0)))
         return 10.0 * log10(self.power * gain / noise) if gain > 0.0 else -inf
+
+    def among(self, present: Mask) -> "WidebandLink":
+        """As `Link.among`."""
+        return PartialWidebandLink(
+            channels=self.channels,
+            weights=self.weights,
+            beam=self.beam,
+            budget=self.budget,
+            power=self.power,
+            mse_threshold=self.mse_threshold,
+            rule=self.rule,
+            whole=self,
+            present=present,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class PartialWidebandLink(WidebandLink):
+    """A link with subcarriers of which not all selected devices send.
+
+    Parameters
+    ----------
+    whole
+        The link with all of them.
+    present
+        Devices that are there, shape (K,).
+    """
+
+    whole: WidebandLink
+    present: Mask
+
+    @cached_property
+    def selected(self) -> Mask:
+        """Selected devices that are there."""
+        return self.whole.selected & self.present
+
+    @property
+    def divisor(self) -> float:
+        """That of the whole link, times the senders' part of the selected devices' weights."""
+        return partial_divisor(self.whole, self.selected)

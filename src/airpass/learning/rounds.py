@@ -21,7 +21,8 @@ from airpass.designs.queues import QueueLink
 from airpass.designs.round_links import RoundLinks
 from airpass.kernels.clock import now
 from airpass.learning import FEDAVG, losses, models
-from airpass.learning.aggregation import over_the_air, weighted_mean
+from airpass.learning.aggregation import weighted_mean
+from airpass.learning.air_rounds import send
 from airpass.learning.checkpoint import RunState, restore, save
 from airpass.learning.client import (
     FlatModel,
@@ -39,9 +40,7 @@ from airpass.learning.losses import Objective
 from airpass.learning.optimisers import Server
 from airpass.learning.options import TrainOptions
 from airpass.learning.pool import Pool, WorkersLost
-from airpass.learning.subcarriers import over_subcarriers
 from airpass.scenario import Scenario
-from airpass.wideband import WidebandLink
 
 OnRound = Callable[[int, Mapping[str, float]], None]
 
@@ -290,14 +289,7 @@ class Rounds:
             if link is None:
                 change, predicted, measured, largest = weighted_mean(updates, weights), 0.0, 0.0, nan
             else:
-                streams = (
-                    stream(self.seed, Purpose.NOISE, number),
-                    stream(self.seed, Purpose.CHANNEL_ERROR, number),
-                )
-                if isinstance(link, WidebandLink):
-                    sent = over_subcarriers(updates, self.flat.sizes, link, self.options.link, *streams)
-                else:
-                    sent = over_the_air(updates, self.flat.sizes, link, self.options.link, *streams)
+                sent = send(updates, self.flat.sizes, link, self.options.link, self.seed, number)
                 change, predicted, measured = sent.update, sent.predicted_mse, sent.measured_mse
                 largest = float(sent.power.max())
             state, server = run.server.step(run.state, change)

@@ -18,8 +18,8 @@ from airpass.core.registry import Report, discard
 from airpass.core.threads import processors
 from airpass.designs.api import Design
 from airpass.designs.book import Book
-from airpass.designs.round_links import RoundLinks
 from airpass.learning import losses
+from airpass.learning.air_rounds import round_links
 from airpass.learning.client import (
     computing_device,
 )
@@ -32,7 +32,7 @@ from airpass.learning.pool import check_picklable
 from airpass.learning.progress import RoundLine
 from airpass.learning.rounds import OnRound, Rounds, check_fit, scheme_name
 from airpass.scenario import Scenario
-from airpass.selection.api import Draws, checked_weights
+from airpass.selection.api import checked_weights
 
 
 def prepare(
@@ -180,7 +180,7 @@ def train(
     if seed is None:
         seed = 0 if scenario is None else scenario.seed
     checks.whole("seed", seed, 0)
-    links = _blocks(link)
+    links = round_links(link)
     if options.redraw_every is not None:
         if not (link is None or isinstance(link, Design)):
             raise InvalidInput("redraw_every: needs a design, which is repeated for the new devices")
@@ -234,26 +234,6 @@ def train(
         finally:
             shown.close()
     return replace(run.result(), book=link) if isinstance(link, Book) else run.result()
-
-
-def _blocks(link: Link | Book | Sequence[Link] | None) -> Sequence[Link]:
-    """The links of consecutive rounds; none for ideal FedAvg."""
-    if link is None:
-        return ()
-    if isinstance(link, Book):
-        return link.links
-    links = [link] if isinstance(link, Link) else link
-    computed = isinstance(links, Draws | RoundLinks)  # all are alike, and each is computed when it is used
-    if not computed:
-        links = tuple(links)
-        if not links or not all(isinstance(item, Link) for item in links):
-            raise InvalidInput("link: must be a link, a sequence of links, or None for ideal FedAvg")
-        if len({item.weights.size for item in links}) > 1:
-            raise InvalidInput("link: all links of a sequence must have the same number of devices")
-    for item in links[:1] if computed else links:
-        if item.noise_power is None:
-            raise InvalidInput("link: the noise power is not known; give mse_threshold")
-    return links
 
 
 def check_model(data: FederatedData, options: TrainOptions, seed: int) -> None:
