@@ -9,12 +9,13 @@ TRACERS := .venv-sionna .venv-deepmimo
 BRIDGES := .venv-flower .venv-pfl
 # A package of Flower uses what click 8.5 will remove.
 FLOWER_WARNS := -W "ignore:'click.utils:DeprecationWarning"
+DIST_EXTRAS ?= test
 OUT ?= runs/demo
 SEED ?= 1
 PIP_VERSION := 26.3
 INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt --build-constraint constraints.txt
 
-.PHONY: help demo check test browser lint docs bench attack test-importers test-bridges clean
+.PHONY: help demo check test browser lint docs bench attack test-importers test-bridges dist test-dist clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -57,6 +58,13 @@ test-bridges: $(BRIDGES:=/.installed) ## tests with Flower and pfl, in environme
 	.venv-flower/bin/python -m pytest $(FLOWER_WARNS) tests/bridges/test_flower.py
 	.venv-pfl/bin/python -m pytest tests/bridges/test_pfl.py
 
+dist: $(VENV)/.installed-dist ## build wheel and sdist in dist/
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+
+test-dist: dist ## install the wheel into an empty environment, and run demo and fast tests without the repository
+	sh tests/dist.sh $(PYTHON) $(DIST_EXTRAS)
+
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) $(PEERS) $(TRACERS) $(BRIDGES) tests/browser/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -77,6 +85,10 @@ $(VENV)/.installed-test: $(VENV)/.created pyproject.toml constraints.txt
 $(VENV)/.installed-docs: $(VENV)/.created pyproject.toml constraints.txt
 	$(INSTALL) --editable '.[docs]'
 	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-dist: $(VENV)/.created constraints.txt
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt hatchling
+	touch $@
 
 $(VENV)/.installed-bench: $(VENV)/.created pyproject.toml constraints.txt
 	$(INSTALL) --editable '.[bench]'
