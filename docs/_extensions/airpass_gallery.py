@@ -47,15 +47,15 @@ PICTURES = (
         "motion.gif",
         "Devices that walk, with a new layout every 100 ms",
         "../howto/motion.md",
-        "airpass track --devices 20 --snr-db 0 --speed-m-s 1 \\\n"
-        "  --seconds 1 --layout-every-ms 30 --update follow \\\n"
-        "  --animation room.gif",
+        "airpass track --devices 50 --waveguides 10 --antennas 10 \\\n"
+        "  --snr-db -10 --seed 7 --speed-m-s 1 --seconds 1 \\\n"
+        "  --layout-every-ms 100 --animation room.gif",
     ),
     (
         "channel-cylinders.png",
         "People as obstacles",
         "../howto/channels.md",
-        "airpass design --scenario people.toml --figure room.png",
+        "airpass design --scenario room.toml --figure room.png",
     ),
     (
         "channel-places.png",

@@ -31,6 +31,7 @@ HEAD = """% Made from the code by docs/_extensions/airpass_pages.py.
 
 `airpass methods --options` prints this list. Options are given as `--option NAME=VALUE`, in `options` of a
 scheme, or as arguments of the class. [A tutorial](../tutorials/own-method.md) adds a method.
+P marks values of section VI-A of the paper; [tuning](../science/tuning.md) has the reasons for others.
 """
 
 
