@@ -486,12 +486,8 @@ class PartialLink(Link):
 
     @property
     def divisor(self) -> float:
-        """That of the whole link, times the senders' part of the selected devices' weights."""
-        return partial_divisor(self.whole, self.selected)
-
-
-def partial_divisor(whole: Link, senders: Mask) -> float:
-    """Divisor of a link of which only some of the selected devices send; zero if none does."""
-    if not senders.any():
-        return 0.0
-    return whole.divisor * float(whole.weights[senders].sum() / whole.weights[whole.selected].sum())
+        """That of the whole link, times the senders' part of its weights; zero if no device sends."""
+        if not self.selected.any():
+            return 0.0
+        part = self.weights[self.selected].sum() / self.weights[self.whole.selected].sum()
+        return self.whole.divisor * float(part)

@@ -38,7 +38,7 @@ from math import inf, log10, nan
 import numpy as np
 
 from airpass import aircomp
-from airpass.aircomp import Link, partial_divisor
+from airpass.aircomp import Link, PartialLink
 from airpass.core.types import Complex, Mask, Real
 
 WORST, MEAN = RULES = ("worst", "mean")
@@ -204,26 +204,5 @@ class WidebandLink(Link):
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class PartialWidebandLink(WidebandLink):
-    """A link with subcarriers of which not all selected devices send.
-
-    Parameters
-    ----------
-    whole
-        The link with all of them.
-    present
-        Devices that are there, shape (K,).
-    """
-
-    whole: WidebandLink
-    present: Mask
-
-    @cached_property
-    def selected(self) -> Mask:
-        """Selected devices that are there."""
-        return self.whole.selected & self.present
-
-    @property
-    def divisor(self) -> float:
-        """That of the whole link, times the senders' part of the selected devices' weights."""
-        return partial_divisor(self.whole, self.selected)
+class PartialWidebandLink(PartialLink, WidebandLink):
+    """A link with subcarriers of which not all selected devices send; see `Link.among`."""
