@@ -64,21 +64,45 @@ def test_the_last_to_leave_puts_the_threads_back() -> None:
 
 
 HELD = """
+import os
 import signal
-import loky
-from airpass.core.workers import interrupts_held, start_trackers
+from airpass.core.workers import follow_parent, interrupts_held, loky_executor
 
-start_trackers()
-executor = loky.ProcessPoolExecutor(1)
+processes = loky_executor(1, follow_parent, (os.getpid(),))
 with interrupts_held():
-    future = executor.submit(signal.pthread_sigmask, signal.SIG_BLOCK, ())
+    future = processes.submit(signal.pthread_sigmask, signal.SIG_BLOCK, ())
     assert signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 assert signal.SIGINT in future.result()
-executor.shutdown()
+processes.shutdown()
 """
 
 
 def test_processes_of_an_executor_start_with_interrupts_blocked() -> None:
     # The helper processes of loky unblock signals when they start, so they must have started before.
     subprocess.run([sys.executable, "-c", HELD], timeout=120, check=True)
+
+
+GROWING = """
+import os, sys, time
+from airpass.core.workers import follow_parent, loky_executor
+
+def work(megabytes):
+    sys.kept = (getattr(sys, "kept", None), b"1" * (megabytes << 20))
+    time.sleep(1.1)  # between two looks at the memory
+    return os.getpid()
+
+processes = loky_executor(1, follow_parent, (os.getpid(),))
+futures = [processes.submit(work, megabytes) for megabytes in (1, 400, 1, 1)]
+assert len({future.result() for future in futures}) == 2
+processes.shutdown()
+"""
+
+
+@pytest.mark.slow
+def test_a_process_that_grows_is_replaced_without_a_warning() -> None:
+    pytest.importorskip("psutil")
+    ended = subprocess.run(
+        [sys.executable, "-c", GROWING], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert ended.stderr == ""

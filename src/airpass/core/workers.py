@@ -4,8 +4,10 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 
 def follow_parent(parent: int) -> None:
@@ -25,7 +27,7 @@ def interrupts_held() -> Iterator[None]:
     """Context in which processes can be started that ignore Ctrl-C from their first instruction on.
 
     They inherit the mask of blocked signals. In this process Ctrl-C takes effect at the end of the context.
-    Call `start_trackers` before if the processes are those of an executor of loky.
+    The processes of a `loky_executor` are started by its first `submit`.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -37,7 +39,40 @@ def interrupts_held() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def start_trackers() -> None:
+def loky_executor(
+    workers: int,
+    initializer: Callable[..., object],
+    arguments: tuple[Any, ...],
+    env: Mapping[str, str] | None = None,
+) -> Any:
+    """Executor of loky, which unlike `concurrent.futures` works in scripts without a main guard.
+
+    Its processes start with the first `submit`, which should be called in the context `interrupts_held`.
+
+    Parameters
+    ----------
+    workers
+        Number of processes.
+    initializer, arguments
+        Function that each process calls first, and its arguments.
+    env
+        Environment variables of the processes, in addition to those of this one.
+
+    Returns
+    -------
+    loky.ProcessPoolExecutor
+    """
+    import loky
+
+    _start_trackers()
+    # A process that needs more memory than at first is replaced between two calls, which changes no result.
+    warnings.filterwarnings("ignore", message="A worker was restarted", category=UserWarning)
+    return loky.ProcessPoolExecutor(
+        workers, env=None if env is None else dict(env), initializer=initializer, initargs=arguments
+    )
+
+
+def _start_trackers() -> None:
     """Start the two helper processes that every executor of loky has.
 
     They block Ctrl-C while they start and unblock it afterwards, which would end `interrupts_held`.

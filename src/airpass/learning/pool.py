@@ -18,7 +18,7 @@ import torch
 
 from airpass.core.errors import InvalidInput
 from airpass.core.types import Real, Single
-from airpass.core.workers import follow_parent, interrupts_held, start_trackers
+from airpass.core.workers import follow_parent, interrupts_held, loky_executor
 from airpass.learning.client import Trainer
 from airpass.learning.models import described, one_line
 from airpass.learning.shared import shared
@@ -128,12 +128,7 @@ class Pool:
         self._start()
 
     def _start(self) -> None:
-        import loky  # unlike concurrent.futures, it works in scripts without a main guard
-
-        start_trackers()
-        self._executor = loky.ProcessPoolExecutor(
-            self._workers, initializer=_start_worker, initargs=self._arguments
-        )
+        self._executor = loky_executor(self._workers, _start_worker, self._arguments)
 
     def updates(self, state: Single, round_number: int, devices: Sequence[int]) -> tuple[Single, Real]:
         """Train devices.

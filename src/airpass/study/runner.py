@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from airpass.core.errors import InvalidInput, users_line
-from airpass.core.workers import follow_parent, interrupts_held, start_trackers
+from airpass.core.workers import follow_parent, interrupts_held, loky_executor
 from airpass.study.store import Store
 from airpass.study.trial import Row, Trial, check, relabel, run
 
@@ -173,13 +173,8 @@ class LocalProcesses:
                 pool.shutdown(kill_workers=True)
 
     def _pool(self, slot: int) -> Any:
-        import loky
-
-        start_trackers()
         gpu = {"CUDA_VISIBLE_DEVICES": self.gpus[slot % len(self.gpus)]} if self.gpus else {}
-        return loky.ProcessPoolExecutor(
-            1, env=ONE_THREAD | gpu, initializer=follow_parent, initargs=(os.getpid(),)
-        )
+        return loky_executor(1, follow_parent, (os.getpid(),), ONE_THREAD | gpu)
 
     def close(self) -> None:
         """Do nothing: the processes end with each call."""
