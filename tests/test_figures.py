@@ -30,6 +30,7 @@ from airpass.scenario.receiver import Receiver
 from airpass.scenario.weights import Weighting
 from airpass.study import figure_table, runner, sweep
 from airpass.study.charts import METRICS, Shape, shown, sweep_chart
+from airpass.study.known import known_figures
 from airpass.study.paper import figures
 from airpass.study.replot import redraw, sweep_tables, write_chart
 from airpass.study.report import Section, claims_summary, render_page
@@ -600,6 +601,35 @@ class TestWithoutError:
     def test_an_accuracy_of_zero_is_a_value(self) -> None:
         _, cells = by_point(self.rows("test_accuracy", 0.0), "test_accuracy")
         assert cells[0] == ["fedavg", "0.0 ± 0.0", "0.0 ± 0.0"]
+
+
+class TestNumbersInTables:
+    """Times span orders of magnitude, and need significant digits."""
+
+    @pytest.mark.parametrize(
+        ("seconds", "text"),
+        [
+            ((0.000391, 0.000391), "0.00039 ± 0.00000"),
+            ((0.0002, 0.0004), "0.00030 ± 0.00127"),  # 12.706 times 0.0001
+            ((1.935, 1.935), "1.9 ± 0.0"),
+            ((83.6, 83.6), "84 ± 0"),
+            ((0.0, 0.0), "0.00 ± 0.00"),
+        ],
+    )
+    def test_seconds(self, seconds: tuple[float, float], text: str) -> None:
+        rows = [
+            Row("f", "hrmc", 1.0, "1", trial, 0, "seconds", value, trial, "k")
+            for trial, value in enumerate(seconds)
+        ]
+        assert by_point(rows, "seconds")[1] == [["hrmc", text]]
+
+    def test_arrays_with_few_chains_have_names(self) -> None:
+        figure = known_figures()["devices-chains"]
+        rows = [
+            Row("devices-chains", scheme, 2.0, "2", 0, 0, "selected_count", 1.0, 0, "k")
+            for scheme in ("airpass", "mimo-m-plus-xz")
+        ]
+        assert [line[0] for line in figure.table(rows)[1]] == ["airpass", "co-located, M, plus (xz)"]
 
 
 class TestLabelsInTables:

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isfinite, isnan
+from math import floor, isfinite, isnan, log10
 from typing import NamedTuple
 
 from airpass.core.errors import InvalidInput
@@ -23,8 +23,16 @@ class Shown(NamedTuple):
 
     label: str
     scale: float = 1.0  # from the value in rows to the value shown
-    digits: int = 3
+    digits: int = 3  # after the decimal point
     most: bool = True  # whether more is better
+    significant: bool = False  # whether `digits` counts significant digits instead
+
+    def decimals(self, value: float) -> int:
+        """Number of digits after the decimal point of a value in rows."""
+        scaled = abs(self.scale * value)
+        if not self.significant or scaled == 0.0 or not isfinite(scaled):
+            return self.digits
+        return max(0, self.digits - 1 - floor(log10(scaled)))
 
 
 METRICS = {
@@ -43,7 +51,7 @@ METRICS = {
     "predicted_sdr_db": Shown("predicted SDR, dB", 1.0, 1),
     "measured_sdr_db": Shown("measured SDR, dB", 1.0, 1),
     "largest_power": Shown("largest transmit power, P₀", most=False),
-    "seconds": Shown("time, s", most=False),
+    "seconds": Shown("time, s", 1.0, 2, most=False, significant=True),
 }
 
 ERRORS = ("mse", "predicted_mse", "measured_mse")  # zero for ideal FedAvg

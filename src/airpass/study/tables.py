@@ -7,19 +7,20 @@ import numpy as np
 
 from airpass.core.display import display_name, looks
 from airpass.core.fields import named, with_unit
-from airpass.study.charts import has_values, shown
+from airpass.study.charts import Shown, has_values, shown
 from airpass.study.summary import Mean, means_by_point
 from airpass.study.trial import Row
 
 Table = tuple[list[str], list[list[str]]]  # headings, and cells as text
 
 
-def cell(mean: Mean | None, scale: float = 1.0, digits: int = 1) -> str:
+def cell(mean: Mean | None, look: Shown) -> str:
     """A mean as text."""
     if mean is None or not np.isfinite(mean.value):
         return "-"
-    text = f"{scale * mean.value:.{digits}f}"
-    return text if np.isnan(mean.half_width) else f"{text} ± {scale * mean.half_width:.{digits}f}"
+    digits = look.decimals(mean.value)
+    text = f"{look.scale * mean.value:.{digits}f}"
+    return text if np.isnan(mean.half_width) else f"{text} ± {look.scale * mean.half_width:.{digits}f}"
 
 
 def heading(metric: str, axis: str) -> str:
@@ -64,7 +65,7 @@ def by_point(
     cells = []
     for scheme in looks(means) if order is None else [name for name in order if name in means]:
         found_here = means[scheme] if has_values(metric, means[scheme].values()) else {}
-        values = [cell(found_here.get(point), look.scale, look.digits) for point in columns]
+        values = [cell(found_here.get(point), look) for point in columns]
         cells.append([(labels or {}).get(scheme, scheme), *values])
     return heads, cells
 
@@ -123,7 +124,7 @@ def best(rows: Sequence[Row], metric: str, axis: str, labels: Mapping[str, str] 
         finite = {name: value for name, value in known.items() if np.isfinite(value)}
         if finite:
             top = (max if look.most else min)(finite.values())
-            values.append(look.scale * top)
+            values.append(top)
             names = [
                 (labels or {}).get(name, display_name(name)) for name, value in finite.items() if value == top
             ]
@@ -134,7 +135,7 @@ def best(rows: Sequence[Row], metric: str, axis: str, labels: Mapping[str, str] 
     for name, found in winners.items():
         where = f" at {', '.join(found)}" if found != points else " at all points" if axis else ""
         words.append(f"{name}{where}")
-    low, high = (f"{value:.{look.digits}f}" for value in (min(values), max(values)))
+    low, high = (f"{look.scale * value:.{look.decimals(value)}f}" for value in (min(values), max(values)))
     span = low if low == high else f"{low} to {high}"
     along = f" along {named(axis)[0]}" if axis else ""
     extreme = "largest" if look.most else "smallest"

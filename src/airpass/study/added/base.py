@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from airpass.core.display import display_name
 from airpass.figures.chart import Chart
 from airpass.study.charts import axis_panel, shown
 from airpass.study.paper.base import PaperFigure
@@ -110,7 +111,13 @@ class AxisFigure(PaperFigure):
 
     def table(self, rows: Sequence[Row]) -> Table:
         """The first metric as numbers."""
-        heads, cells = by_point(rows, self.metrics[0])
+        shape = f"{self.best}-"
+        labels = {
+            name: f"{display_name(self.best)} ({name.removeprefix(shape)})"
+            for name in self.arrays
+            if name.startswith(shape)
+        }
+        heads, cells = by_point(rows, self.metrics[0], labels=labels)
         return [f"{shown(self.metrics[0]).label}; {self.xlabel}:", *heads[1:]], cells
 
     def _with_best(self, rows: Sequence[Row], metric: str) -> list[Row]:
