@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from airpass.explore.opened import Opened, open_path
 from airpass.explore.server import Server
 from browsing import FLAGS, MODULES, NAMES, Serve, Visitor, missing
 from exploring import serving
+
+expect.set_options(timeout=60_000)  # a machine that is busy answers late
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,15 @@ PAINTED = """canvas => {
   for (let i = 3; i < data.length; i += 4) count += data[i] > 0;
   return count / (canvas.width * canvas.height);
 }"""  # part of a canvas that is not transparent
+KEPT_PINS = """() => JSON.parse(sessionStorage.getItem("airpass") ?? '{"pins": []}').pins.length"""
+# Changes are sent once per frame, and drawn in the frame after their answer.
+ANSWERED = """async () => {
+  const { store } = await import("/page/store.js");
+  const frame = () => new Promise(requestAnimationFrame);
+  for (let i = 0; i < 3; i++) await frame();
+  while (store.live.busy) await frame();
+  for (let i = 0; i < 3; i++) await frame();
+}"""
 
 
 def saved(page: Page, kind: str, folder: Path) -> Path:
@@ -65,8 +75,17 @@ def drag(item: Locator, dx: float, dy: float, steps: int = 12) -> None:
 
 
 def settled(page: Page) -> None:
-    """Wait until the last change is answered."""
-    page.wait_for_timeout(400)
+    """Wait until the last change is answered and drawn."""
+    page.wait_for_timeout(200)
+    page.evaluate(ANSWERED)
+
+
+def eventually(holds: Callable[[], bool], page: Page) -> None:
+    """Wait until a condition holds; fail after a minute."""
+    end = time.monotonic() + 60.0
+    while not holds():
+        assert time.monotonic() < end
+        page.wait_for_timeout(50)
 
 
 def selected_in(page: Page) -> list[bool]:
@@ -197,37 +216,33 @@ class TestRoom:
         for step in range(1, 9):
             send("touchMove", (at[0] - 20 - 6 * step, at[1]), (at[0] + 20 + 6 * step, at[1]))
         send("touchEnd")
-        page.wait_for_timeout(100)
-        assert width() > 1.5 * before
+        eventually(lambda: width() > 1.5 * before, page)
 
     def test_zoom_and_pan(self, page: Page) -> None:
         device = page.locator('[data-device="4"]')
         x, _ = middle(device)
         page.locator("#zoom-in").click()
-        page.wait_for_timeout(100)
-        assert middle(device)[0] != x
+        eventually(lambda: middle(device)[0] != x, page)
         page.locator("#fit").click()
-        page.wait_for_timeout(100)
-        assert middle(device)[0] == pytest.approx(x, abs=0.1)
+        eventually(lambda: abs(middle(device)[0] - x) < 0.1, page)
         box = page.locator("#room svg").bounding_box()
         assert box is not None
         page.mouse.move(box["x"] + 60, box["y"] + box["height"] - 30)
         page.mouse.down()
         page.mouse.move(box["x"] + 110, box["y"] + box["height"] - 30, steps=4)
         page.mouse.up()
-        assert middle(device)[0] == pytest.approx(x + 50.0, abs=2.0)
+        eventually(lambda: abs(middle(device)[0] - (x + 50.0)) < 2.0, page)
         assert page.locator("#undo").is_disabled()  # the view is not undone
 
     def test_the_map_and_the_cut(self, page: Page) -> None:
         canvas = page.locator("#room canvas")
         expect(page.locator("#map-range")).to_be_visible()
-        assert canvas.evaluate(PAINTED) > 0.9
+        eventually(lambda: canvas.evaluate(PAINTED) > 0.9, page)
         page.locator("#cut-on").check()
-        page.wait_for_timeout(600)
-        assert page.locator("#cut canvas").evaluate(PAINTED) > 0.9
-        assert page.locator("#cut circle").count() == 10
+        eventually(lambda: page.locator("#cut canvas").evaluate(PAINTED) > 0.9, page)
+        expect(page.locator("#cut circle")).to_have_count(10)
         page.locator("#map-on").uncheck()
-        assert canvas.evaluate(PAINTED) == 0.0
+        eventually(lambda: canvas.evaluate(PAINTED) == 0.0, page)
         expect(page.locator("#map-range")).to_be_hidden()
 
     def test_the_map_comes_back_with_its_scale(self, page: Page) -> None:
@@ -254,7 +269,7 @@ class TestRoom:
             "blockage_per_m = 0.1\n"
         )
         page = visitor.visit(serve(open_path(str(tmp_path / "room.toml"))))
-        assert page.locator(".obstacles circle").count() == 2
+        expect(page.locator(".obstacles circle")).to_have_count(2)
         page.locator('[data-device="3"] .hit').click(force=True)
         links = page.locator(".links line")
         expect(links).to_have_count(25)
@@ -269,9 +284,9 @@ class TestRoom:
         page.locator("#method").select_option("mimo-mn-plus")
         page.locator("#run-design").click()
         expect(page.locator("#by")).to_contain_text("co-located")
-        assert page.locator(".antennas .array").count() == 25
+        expect(page.locator(".antennas .array")).to_have_count(25)
         drag(page.locator('[data-device="0"]'), -90.0, 0.0)
-        assert page.locator(".antennas .array").count() == 25
+        expect(page.locator(".antennas .array")).to_have_count(25)
         page.locator("#even").click()
         expect(page.locator(".antennas .antenna")).to_have_count(25)
 
@@ -400,12 +415,12 @@ class TestDesigns:
         assert np.array_equal(found.scores, expected.scores)
         page.locator("#tab-design").click()
         page.locator("#pin").click()
-        assert page.locator("#pins li").count() == 2
+        expect(page.locator("#pins li")).to_have_count(2)
         page.locator("#pins li").first.get_by_role("button", name="Compare").click()
         gained = 10 - first_count()
         expect(page.locator("#pins .difference")).to_contain_text(f"{gained} devices more and 0 fewer")
         expect(page.locator(".device.gained")).to_have_count(gained)
-        assert page.locator(".ghosts rect").count() == 25
+        expect(page.locator(".ghosts rect")).to_have_count(25)
         page.locator("#pins li").first.get_by_role("button", name="Show").click()
         expect(page.locator("#count")).to_have_text(str(first_count()))
         page.locator("#undo").click()
@@ -413,7 +428,7 @@ class TestDesigns:
         assert np.array_equal(shown_design(page, tmp_path).scores, expected.scores)
         page.locator("#tab-design").click()
         page.locator("#pins li").first.get_by_role("button", name="Unpin").click()
-        assert page.locator("#pins li").count() == 1
+        expect(page.locator("#pins li")).to_have_count(1)
 
     def test_cancel(self, page: Page) -> None:
         for name, value in (("snr", "-14"), ("devices", "60"), ("waveguides", "12"), ("antennas", "12")):
@@ -554,7 +569,7 @@ class TestStudies:
         page.locator("#tab-study").click()
         first.click()
         page.get_by_role("button", name="co-located, M").click()
-        assert charts.locator("thead th").count() == 2
+        expect(charts.locator("thead th")).to_have_count(2)
         page.locator("#trial").select_option("2")
         plot = charts.locator(".u-over").bounding_box()
         assert plot is not None
@@ -701,7 +716,7 @@ class TestLooks:
         Scenario.paper().save(tmp_path / name)
         page = visitor.visit(serve(open_path(str(tmp_path / name))))
         expect(page.locator("#opened")).to_have_text(name)
-        assert page.locator("#opened img").count() == 0
+        expect(page.locator("#opened img")).to_have_count(0)
 
 
 class TestConnections:
@@ -722,11 +737,11 @@ class TestConnections:
         page.locator("#tab-design").click()
         page.locator("#pin").click()
         expect(page.locator("#of")).to_have_text("of 12 devices")
-        page.wait_for_timeout(800)
+        eventually(lambda: page.evaluate(KEPT_PINS) == 1, page)
         page.reload()
         expect(page.locator("#of")).to_have_text("of 12 devices")
         page.locator("#tab-design").click()
-        assert page.locator("#pins li").count() == 1
+        expect(page.locator("#pins li")).to_have_count(1)
 
     def test_the_end_of_the_server_is_shown(self, visitor: Visitor, serve: Serve) -> None:
         running = serve(open_path(None))
