@@ -226,7 +226,7 @@ def chart_of(count: int, half: float, rounds: bool = True, trials: int = 2, **pa
 
 class TestConfidence:
     @pytest.mark.parametrize("rounds", [True, False])
-    @pytest.mark.parametrize(("count", "half"), [(2, 0.1), (3, 40.0), (7, 0.1), (12, 50.0)])
+    @pytest.mark.parametrize(("count", "half"), [(2, 0.1), (3, 40.0), (7, 0.5), (12, 50.0)])
     def test_nothing_leaves_the_axes(self, count: int, half: float, rounds: bool) -> None:
         axes = draw_chart(chart_of(count, half, rounds)).axes[0]
         low, high = axes.get_ylim()
@@ -275,6 +275,18 @@ class TestConfidence:
     def test_rounds_have_whole_ticks(self) -> None:
         axes = draw_chart(chart_of(2, 0.1)).axes[0]
         assert all(float(tick).is_integer() for tick in axes.get_xticks())
+
+    def test_whole_numbers_have_whole_ticks(self) -> None:
+        chart = chart_of(2, 0.1, rounds=False)  # at 0, 5 and 10; matplotlib would choose 2.5, too
+        assert all(float(tick).is_integer() for tick in draw_chart(chart).axes[0].get_xticks())
+        lines = [replace(line, x=[0.25, 0.5, 1.0]) for line in chart.panels[0].lines]
+        axes = draw_chart(replace(chart, panels=[replace(chart.panels[0], lines=lines)])).axes[0]
+        assert any(not float(tick).is_integer() for tick in axes.get_xticks())
+
+    @pytest.mark.parametrize(("half", "bars"), [(0.01, 0), (1.0, 3 * 7)])
+    def test_bars_beside_points_are_longer_than_markers(self, half: float, bars: int) -> None:
+        found: list[Any] = list(draw_chart(chart_of(7, half, rounds=False)).axes[0].collections)
+        assert sum(len(part.get_segments()) for part in found if isinstance(part, LineCollection)) == bars
 
     @pytest.mark.parametrize("log", ["x", "y", "xy"])
     def test_logarithmic_axes(self, log: str) -> None:
@@ -423,6 +435,15 @@ class TestRedraw:
         assert_refused(run("plot", tmp_path, "--config", tmp_path / "fig.toml"), "no table [figure]")
         (tmp_path / "fig.toml").write_text("[figure]\nwidht = 3\n")
         assert_refused(run("plot", tmp_path, "--config", tmp_path / "fig.toml"), "figure.widht", "width")
+
+    @pytest.mark.parametrize("words", range(1, 12))
+    def test_values_and_units_stay_together(self, words: int) -> None:
+        title = "word " * words + "K = 10, M = N = 5, 10 dB"
+        chart = replace(chart_of(1, 0.1), panels=[replace(chart_of(1, 0.1).panels[0], title=title)])
+        lines = draw_chart(chart).axes[0].get_title(loc="left").splitlines()
+        assert " ".join(lines) == title
+        assert any("M = N = 5" in line for line in lines)
+        assert any("10 dB" in line for line in lines)
 
     def test_long_titles_are_wrapped(self, tmp_path: Path) -> None:
         drawn(tmp_path / "words", title="many words " * 30)

@@ -1,5 +1,6 @@
 """Line charts of a study, with confidence intervals."""
 
+import re
 import textwrap
 from collections.abc import Sequence
 from typing import Any
@@ -34,6 +35,10 @@ LEAST_POINTS = 2.0  # smallest range of an axis of percentages
 COLUMN_GAP = 1.2  # between columns of a legend, in units of the size of its text
 LINE_PT = 8.0  # distance between labels at the ends of lines
 BAR_PT, BARS_PT = 2.2, 14.0  # largest distance of the bars of two lines, and of all, at a point
+LEAST_BAR_PT = 4.0  # shorter bars beside points are left out: half of them would be hidden by a marker
+AXES_PT = 72.0 * 0.72 * PANEL_IN  # height of axes, about
+NBSP = "\N{NO-BREAK SPACE}"
+TOGETHER = re.compile(r" (?==)|(?<==) |(?<=\d) (?=dB\b)")  # spaces at which titles are not wrapped
 
 
 def draw_chart(chart: Chart) -> Drawing:
@@ -158,7 +163,7 @@ def _wrapped(title: str, width: float) -> str:
     for line in title.splitlines():
         length = text_to_path.get_text_width_height_descent(line, font, ismath=False)[0]
         letters = max(8, int(len(line) * (72.0 * width - TITLE_MARGIN_PT) / max(length, 1.0)))
-        lines += textwrap.wrap(line, letters)
+        lines += [one.replace(NBSP, " ") for one in textwrap.wrap(TOGETHER.sub(NBSP, line), letters)]
     return "\n".join(lines[:3]) + ("..." if len(lines) > 3 else "")
 
 
@@ -195,6 +200,8 @@ def _panel(axes: Axes, chart: Chart, panel: Panel, styles: dict[str, Look]) -> d
         axes.set_xticks(positions, [typeset(text) for text in texts])
     elif chart.over_rounds and "x" not in chart.log:
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 2.5, 5, 10]))
+    elif "x" not in chart.log and all(float(at).is_integer() for line in lines for at in line.x):
+        axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 2.5, 5, 10]))
     if chart.over_rounds and "x" not in chart.log:
         axes.set_xlim(left=0)
     if "y" not in chart.log:  # no ticks at 2.5 and 7.5 devices
@@ -213,7 +220,8 @@ def _panel(axes: Axes, chart: Chart, panel: Panel, styles: dict[str, Look]) -> d
     else:
         step = min(BAR_PT, BARS_PT / (len(lines) - 1)) if len(lines) > 1 else 0.0
         for place, line in enumerate(lines):
-            _bars(axes, styles[line.key].colour, line, step * (place - (len(lines) - 1) / 2.0))
+            offset = step * (place - (len(lines) - 1) / 2.0)
+            _bars(axes, styles[line.key].colour, line, offset, LEAST_BAR_PT)
     if chart.format.legend == "ends":
         _label_ends(axes, styles, lines)
     return handles
@@ -290,13 +298,18 @@ def _band(axes: Axes, look: Look, line: Line) -> None:
         axes.fill_between(line.x, low, high, color=look.colour, alpha=0.14, linewidth=0, zorder=1.0)
 
 
-def _bars(axes: Axes, colour: str, line: Line, offset_pt: float) -> None:
-    """Confidence intervals as thin bars beside the points. A triangle marks one that is cut at the axes."""
+def _bars(axes: Axes, colour: str, line: Line, offset_pt: float, least_pt: float = 0.0) -> None:
+    """Confidence intervals as thin bars beside the points, if they are long enough.
+
+    A triangle marks one that is cut at the axes.
+    """
     low, high, shown_low, shown_high = _interval(axes, line)
     figure = axes.get_figure(root=True)
     assert figure is not None
     beside = axes.transData + ScaledTranslation(offset_pt / 72.0, 0.0, figure.dpi_scale_trans)
     known = np.isfinite(low) & (shown_low < shown_high)
+    if least_pt > 0.0:
+        known &= _height_pt(axes, line.x, shown_low, shown_high) >= least_pt
     x = np.array(line.x, dtype=float)
     ends = zip(x[known], shown_low[known], shown_high[known], strict=True)
     bars = [[(at, one), (at, other)] for at, one, other in ends]
@@ -312,6 +325,15 @@ def _bars(axes: Axes, colour: str, line: Line, offset_pt: float) -> None:
                 x[cut], at[cut], 7.0, color=colour, marker=triangle, linewidth=0, clip_on=False,
                 transform=beside, zorder=1.5,
             )  # fmt: skip
+
+
+def _height_pt(axes: Axes, x: Sequence[float], low: Real, high: Real) -> Real:
+    """Lengths of vertical bars in points, about; NaN where an end is."""
+    place = axes.transScale + axes.transLimits
+    at = np.asarray(x, dtype=float)
+    bottom, top = (place.transform(np.column_stack([at, end]))[:, 1] for end in (low, high))
+    lengths: Real = AXES_PT * (top - bottom)
+    return lengths
 
 
 def _end_bars(axes: Axes, styles: dict[str, Look], lines: Sequence[Line], widen: bool) -> None:
@@ -330,7 +352,7 @@ def _end_bars(axes: Axes, styles: dict[str, Look], lines: Sequence[Line], widen:
 
 def _label_ends(axes: Axes, styles: dict[str, Look], lines: Sequence[Line]) -> None:
     """Labels to the right of the ends of lines, moved apart where they would overlap."""
-    gap = LINE_PT / (72.0 * 0.72 * PANEL_IN)  # axes take about that part of a panel
+    gap = LINE_PT / AXES_PT
     place_of = axes.transScale + axes.transLimits  # from data to a part of the axes
     ends = [float(place_of.transform((line.x[-1], line.value[-1]))[1]) for line in lines]
     ordered = sorted((float(np.clip(end, 0.0, 1.0)), line.key) for end, line in zip(ends, lines, strict=True))
