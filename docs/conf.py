@@ -20,6 +20,7 @@ version = release = __version__
 
 extensions = [
     "airpass_gallery",
+    "airpass_links",
     "airpass_pages",
     "myst_nb",
     "sphinx.ext.autodoc",
@@ -38,10 +39,12 @@ html_theme = "furo"
 html_title = f"airpass {release}"
 html_static_path = ["_static"]
 html_css_files = ["airpass.css"]
+html_favicon = "../src/airpass/explore/page/icon.svg"
 html_theme_options = {
     "light_css_variables": {"color-brand-primary": "#0072B2", "color-brand-content": "#0072B2"},
     "dark_css_variables": {"color-brand-primary": "#56B4E9", "color-brand-content": "#56B4E9"},
 }
+smartquotes = False  # "--json" in help texts
 html_copy_source = False
 html_show_sphinx = False
 
@@ -59,11 +62,17 @@ nb_merge_streams = True
 
 copybutton_prompt_text = "$ "
 copybutton_only_copy_prompt_lines = True
+copybutton_line_continuation_character = "\\"
 
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "unsrt"
 
 autosummary_generate = True
+# Names that differ only in case would share a file on some systems.
+autosummary_filename_map = {
+    f"airpass.{name}": f"airpass.{name}-class"
+    for name in ("Certificate", "Design", "Life", "Tolerance", "Track")
+}
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
 autodoc_typehints_format = "short"

@@ -9,6 +9,7 @@ from sphinx.application import Sphinx
 
 from airpass import __version__
 from airpass.study.known import known_figures
+from airpass.study.report import typeset
 
 SCALE = "paper"
 RESULTS = Path("results") / __version__ / SCALE  # in the repository
@@ -108,7 +109,7 @@ def write_gallery(app: Sphinx) -> None:
             continue
         picture = os.path.relpath(folder / f"{name}.png", page.parent)
         command = f"airpass reproduce {name} --scale {SCALE}"
-        heading = f"{name}: {figure.titled(SCALE)}"
+        heading = typeset(f"{name}: {figure.titled(SCALE)}")
         text += card(picture, heading, f"results.md#{slugify(heading)}", command)
     text += "::::\n"
     if not page.exists() or page.read_text() != text:
@@ -122,7 +123,6 @@ def card(picture: str, title: str, way: str, command: str) -> str:
 
 ```{{image}} {picture}
 :alt: {title}
-:target: {picture}
 ```
 
 [{title}]({way})

@@ -41,6 +41,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", write_methods)
     app.connect("missing-reference", public_name)
     app.connect("autodoc-process-docstring", plain_bars)
+    app.connect("doctree-resolved", link_images)
     return {"parallel_read_safe": True}
 
 
@@ -62,7 +63,9 @@ def method(found: Any) -> str:
     kind = type(found)
     text = f"\n### {found.name}\n\n{found.summary}. `{kind.__module__}.{kind.__qualname__}`\n"
     lines = [f"| `{name}` | {default} | {meaning} |" for name, default, meaning in options(found)]
-    return text + ("\n| option | default | |\n|---|---|---|\n" + "\n".join(lines) + "\n" if lines else "")
+    return text + (
+        "\n| option | default | meaning |\n|---|---|---|\n" + "\n".join(lines) + "\n" if lines else ""
+    )
 
 
 def options(found: Any) -> Iterator[tuple[str, str, str]]:
@@ -103,6 +106,22 @@ def public_name(app: Sphinx, env: Any, node: pending_xref, content: nodes.Elemen
         env, node["refdoc"], app.builder, "obj", f"airpass.{name}", node, content
     )
     return found
+
+
+def link_images(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Let a click on a picture open the file, which shows it in full size."""
+    if app.builder.format != "html":
+        return
+    for image in list(doctree.findall(nodes.image)):
+        parent, known = image.parent, app.env.images.get(image.get("uri", ""))
+        if known is None or isinstance(parent, nodes.reference):
+            continue
+        way = app.builder.get_relative_uri(page, "index").rpartition("/")[0]
+        target = "/".join(filter(None, (way, app.builder.imagedir, known[1])))
+        link = nodes.reference("", "", image.deepcopy(), refuri=target, internal=True)
+        if not isinstance(parent, nodes.TextElement):  # a picture of its own, not within a paragraph
+            link["classes"].append("image-reference")
+        parent.replace(image, link)
 
 
 def plain_bars(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:

@@ -164,9 +164,9 @@ class Cylinders(ChannelFactor):
     passive = True
 
     x_m: tuple[float, ...] = ()  # axes of the cylinders
-    y_m: tuple[float, ...] = ()
+    y_m: tuple[float, ...] = ()  # axes of the cylinders
     radius_m: float | tuple[float, ...] = 0.3  # one number, or one per cylinder
-    height_m: float | tuple[float, ...] = 1.8
+    height_m: float | tuple[float, ...] = 1.8  # one number, or one per cylinder
     residual: float = 0.0  # amplitude of a blocked link over that of a free one
 
     def __post_init__(self) -> None:

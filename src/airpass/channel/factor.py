@@ -52,7 +52,10 @@ class Room:
 
 @dataclass(frozen=True)
 class ChannelFactor(Method, ABC):
-    """A factor on the responses of eq. (64). Subclasses are frozen dataclasses whose fields are options."""
+    """A factor on the responses of equation (64).
+
+    Subclasses are frozen dataclasses whose fields are options.
+    """
 
     # Whether |f| <= 1 everywhere. If so, upper bounds over all layouts hold.
     passive: ClassVar[bool] = False

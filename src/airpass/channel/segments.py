@@ -44,7 +44,7 @@ def segment_number(place: Any, length: Any, count: float) -> Any:
     length
         l_m in metres.
     count
-        Q.
+        Number of segments Q.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def segment_ends(number: Any, length: Any, count: float) -> tuple[Any, Any]:
     length
         l_m in metres.
     count
-        Q.
+        Number of segments Q.
 
     Returns
     -------

@@ -540,7 +540,7 @@ def data_verify(names: Sequence[str], data_dir: Path | None) -> None:
 @click.option(
     "--out",
     type=OutputFolder(),
-    default=Path("runs/demo"),
+    default="runs/demo",
     show_default=True,
     help="Folder for figures, JSON and report.",
 )

@@ -104,7 +104,7 @@ def reproduce(
         else:
             there = [figure for figure in chosen if folder(figure.name).is_dir()]
             with study.output_folders([figure.name for figure in there], scale, folder, note):
-                rows = study.redraw(there, scale, folder, command_line(), pages, note)
+                rows = study.redraw(chosen, scale, folder, command_line(), pages, note)
         if not rows:
             raise InvalidInput("no rows are stored: run airpass reproduce first, with the same --scale")
     else:
@@ -147,7 +147,7 @@ def reproduce(
 @dask_option
 @json_option
 def sweep(path: Path, out: Path | None, workers: int | None, dask: str | None, json_path: str | None) -> None:
-    """Run a study from a TOML file: schemes x values of a field x trials (docs/howto/studies.md)."""
+    """Run a study from a TOML file: schemes x values of a field x trials."""
     from airpass.study.api import executor, failures
     from airpass.study.run import output_folders, run_sweep
     from airpass.study.sweep import load

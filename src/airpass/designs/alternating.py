@@ -47,8 +47,8 @@ class AlternatingDesign(DesignMethod):
     max_iterations: int = 1000  # rounds of geometry; a safety net
     patience: int = 10  # rounds without progress before it stops
     tolerance: float = 1e-3  # relative increase of the weakest score that counts as progress
-    selection: SelectionMethod = Hrmc()
-    geometry: GeometryMethod = Hago()
+    selection: SelectionMethod = Hrmc()  # of devices and beam
+    geometry: GeometryMethod = Hago()  # of the antennas, for a given beam
 
     def __post_init__(self) -> None:
         checks.whole("max_iterations", self.max_iterations, 0)
@@ -154,7 +154,7 @@ class AirpassSdrDc(AlternatingDesign):
 
     name = "airpass-sdr-dc"
 
-    selection: SelectionMethod = SdrDc()
+    selection: SelectionMethod = SdrDc()  # of devices and beam
 
 
 @dataclass(frozen=True)
@@ -163,4 +163,4 @@ class AirpassMp(AlternatingDesign):
 
     name = "airpass-mp"
 
-    selection: SelectionMethod = Mp()
+    selection: SelectionMethod = Mp()  # of devices and beam

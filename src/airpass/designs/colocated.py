@@ -35,7 +35,7 @@ class ArrayDesign(DesignMethod):
 
     uses_priorities = True
 
-    selection: SelectionMethod = Hrmc(starts=16)
+    selection: SelectionMethod = Hrmc(starts=16)  # of devices and beam
 
     @abstractmethod
     def positions(self, scenario: Scenario) -> Real:
@@ -116,7 +116,7 @@ class MimoMPlus(MimoM):
 
     name = "mimo-m-plus"
 
-    selection: SelectionMethod = HrmcPlus()
+    selection: SelectionMethod = HrmcPlus()  # of devices and beam
 
 
 @dataclass(frozen=True)
@@ -125,4 +125,4 @@ class MimoMnPlus(MimoMn):
 
     name = "mimo-mn-plus"
 
-    selection: SelectionMethod = HrmcPlus()
+    selection: SelectionMethod = HrmcPlus()  # of devices and beam

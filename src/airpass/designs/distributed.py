@@ -25,7 +25,7 @@ class DistributedMn(ArrayDesign):
 
     name = "distributed-mn"
 
-    selection: SelectionMethod = HrmcPlus()
+    selection: SelectionMethod = HrmcPlus()  # of devices and beam
 
     def positions(self, scenario: Scenario) -> Real:
         """The antennas of the uniform layout."""
@@ -40,5 +40,5 @@ class DistributedM(AlternatingDesign):
 
     name = "distributed-m"
 
-    selection: SelectionMethod = HrmcPlus()
-    geometry: GeometryMethod = Fixed()
+    selection: SelectionMethod = HrmcPlus()  # of devices and beam
+    geometry: GeometryMethod = Fixed()  # of the antennas, for a given beam

@@ -311,7 +311,7 @@ class AirpassLasting(DesignMethod):
     sweeps: int = 3  # largest number of sweeps over waveguides, and over antennas
     antennas: bool = False  # whether single antennas are moved, after whole waveguides
     caution: float = 1.0  # standard errors by which a move must raise the mean
-    selection: SelectionMethod = HrmcPlus()
+    selection: SelectionMethod = HrmcPlus()  # of devices and beam
 
     def __post_init__(self) -> None:
         checks.whole("draws", self.draws, 1)

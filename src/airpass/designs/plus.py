@@ -212,8 +212,8 @@ class AirpassPlus(DesignMethod):
     grid_wavelengths: float = 0.125  # grid step over lambda
     memory_mb: float = 1024.0  # a larger table of responses is not stored but computed on demand, more slowly
     across: bool = True  # whether antennas may pass their neighbours
-    grow: bool = True
-    polish: bool = True
+    grow: bool = True  # whether to add unselected devices to the selected ones, one by one
+    polish: bool = True  # whether to raise the weakest score of the best design at the end
     tolerance_mm: float = 0.0  # position error (standard deviation) the design must tolerate
     confidence: float = 0.95  # probability that a selected device tolerates the errors
     displacement_mm: float = 0.0  # of devices, per coordinate (standard deviation), that must be tolerated

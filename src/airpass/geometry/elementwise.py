@@ -161,7 +161,7 @@ class Elementwise(GeometryMethod):
     name = "elementwise"
 
     step_wavelengths: float = 0.05  # grid step over lambda; at most 1/20
-    max_sweeps: int = 20
+    max_sweeps: int = 20  # largest number of sweeps over all antennas
     tolerance: float = 1e-4  # relative gain of a sweep that ends the search
 
     def __post_init__(self) -> None:

@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Receiver:
-    """The waveguides and their antennas, eqs. (2)-(8)."""
+    """The waveguides and their antennas: equations (2) to (8)."""
 
     waveguides: int = 5  # M; figures 2, 3, 7, 8
     antennas: int = 5  # N per waveguide; figures 2, 3, 6, 8

@@ -143,11 +143,11 @@ class Scenario:
         Parameters
         ----------
         devices
-            K.
+            Number of devices K.
         waveguides
-            M.
+            Number of waveguides M.
         antennas
-            N, per waveguide.
+            Antennas per waveguide N.
         snr_db
             P0/sigma^2 in dB.
         seed

@@ -90,7 +90,7 @@ def spread_segments(segments: Segments | None, waveguides: int) -> Real:
     segments
         The segments; None for whole waveguides.
     waveguides
-        M.
+        Number of waveguides M.
 
     Returns
     -------

@@ -243,8 +243,8 @@ def _cost(found: Results) -> str:
     if not all(times.values()):
         return ""
     hrmc, mp, sdr = (1e3 * mean(list(values.values())).value for values in times.values())
-    times_ms = f"HRMC {hrmc:.3g} ms, matching pursuit {mp:.3g} ms, SDR-DC {sdr:,.0f} ms"
-    return f"Cost of selection at K = 50, M = 8: {times_ms}."
+    said = f"HRMC {hrmc:.3g} ms, matching pursuit {mp:.3g} ms, SDR-DC {sdr:,.0f} ms"
+    return f"Cost of selection at K = 50, M = 8: {said}."
 
 
 _FINDINGS: Sequence[tuple[tuple[str, ...], Callable[..., str]]] = (

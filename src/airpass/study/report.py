@@ -2,6 +2,7 @@
 
 import base64
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -31,8 +32,22 @@ _PLAIN = jinja2.Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
-_PLAIN.filters |= {"display_name": display_name, "cell": lambda text: str(text).replace("|", "\\|")}
+
+
+def typeset(text: str) -> str:
+    """Numbers with a minus sign, and with ± between spaces at which a line does not break."""
+    return re.sub(r"(?<![\w)])-(?=\d)", "\N{MINUS SIGN}", text).replace(
+        " ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
+    )
+
+
+_PLAIN.filters |= {
+    "display_name": display_name,
+    "typeset": typeset,
+    "cell": lambda text: typeset(str(text)).replace("|", "\\|"),
+}
 _TEMPLATES.filters |= {
+    "typeset": typeset,
     "png": lambda picture: "data:image/png;base64," + base64.b64encode(picture).decode(),
     "display_name": display_name,
 }
@@ -127,6 +142,7 @@ def report(
     scale: str,
     command: str,
     findings: Sequence[str] = (),
+    missing: Sequence[str] = (),
     *,
     markdown: bool = False,
 ) -> bytes:
@@ -144,6 +160,8 @@ def report(
         Command line that writes the page.
     findings
         What came out, in sentences.
+    missing
+        Names of figures without rows.
     markdown
         Whether the page is in Markdown, with links to the pictures. Otherwise it is in HTML, with the
         pictures inside.
@@ -162,6 +180,7 @@ def report(
         "command": command,
         "multiplicity": multiplicity(verdicts),
         "findings": findings,
+        "missing": missing,
         "anchors": anchors,
     }
     if markdown:

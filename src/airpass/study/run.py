@@ -125,7 +125,7 @@ def redraw(
     Parameters
     ----------
     figures
-        Figures; those without rows are left out.
+        Figures; those without rows are only named in the reports.
     scale
         One of `SCALES`.
     folder
@@ -152,7 +152,8 @@ def redraw(
         if found:
             rows[figure.name] = found
             sections.append(_section(figure, scale, found, out, read_provenance(out)))
-    _write_pages(sections, rows, scale, command, folder, pages)
+    missing = [figure.name for figure in figures if figure.name not in rows]
+    _write_pages(sections, rows, scale, command, folder, pages, missing)
     return rows
 
 
@@ -181,22 +182,30 @@ def _write_pages(
     command: str,
     folder: Callable[[str], Path],
     pages: Sequence[Path] = (),
+    missing: Sequence[str] = (),
 ) -> None:
-    """Write the report of every figure, and common ones."""
+    """Write the report of every figure, and common ones, which name figures without rows."""
     for section in sections:
         page = folder(section.name) / "report.html"
         found = {section.name: rows[section.name]}
         write_atomically(page, _page([section], found, scale, command, page))
     common = [folder("all") / "report.html"] if len(sections) > 1 else []
     for page in [*common, *pages]:
-        write_atomically(page, _page(sections, rows, scale, command, page))
+        write_atomically(page, _page(sections, rows, scale, command, page, missing))
 
 
-def _page(sections: Sequence[Section], rows: Rows, scale: str, command: str, page: Path) -> bytes:
+def _page(
+    sections: Sequence[Section],
+    rows: Rows,
+    scale: str,
+    command: str,
+    page: Path,
+    missing: Sequence[str] = (),
+) -> bytes:
     verdicts = judge(rows, scale)
     shown = [replace(one.linked(page), claims=claims_of(verdicts, one.name)) for one in sections]
     markdown = page.suffix == ".md"
-    return report(shown, verdicts, scale, command, findings(rows, scale), markdown=markdown)
+    return report(shown, verdicts, scale, command, findings(rows, scale), missing, markdown=markdown)
 
 
 @contextmanager

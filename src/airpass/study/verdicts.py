@@ -219,7 +219,8 @@ def _effect(found: Mean, trials: int, unit: Unit, declared: int | None) -> str:
     if found.count == 0:
         return f"undefined ({count})"
     half = f" ± {unit.scale * found.half_width:.2f}" if found.count > 1 else ""
-    return f"{unit.scale * found.value:+.2f}{half} {unit.name}".rstrip() + f" ({count})"
+    value = round(unit.scale * found.value, 2) + 0.0  # no minus before zero
+    return f"{value:+.2f}{half} {unit.name}".rstrip() + f" ({count})"
 
 
 def adjusted(verdicts: Sequence[Verdict]) -> list[Verdict]:

@@ -116,7 +116,11 @@ class SelectionCost(PaperFigure):
                     order,
                     f"{exponent(rows, method, 'K'):.2f}",
                     f"{exponent(rows, method, 'M'):.2f}",
-                    "-" if typical is None else f"{1e3 * typical.value:.3g} ms",
+                    "-"
+                    if typical is None
+                    else f"{1e3 * typical.value:,.3g} ms"
+                    if typical.value < 1.0
+                    else f"{typical.value:.3g} s",
                 ]
             )
         return ["method", "paper, O(·)", "exponent in K", "exponent in M", "time at K=50, M=8"], cells
