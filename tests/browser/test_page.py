@@ -660,10 +660,12 @@ class TestOut:
         other.goto(link)
         expect(other.locator("#count")).to_have_text(str(found.selected_count))
         assert np.array_equal(shown_design(other, tmp_path).scores, found.scores)
-        other.goto(f"http://127.0.0.1:{server.port}/")
-        expect(other.locator("#count")).to_have_text(str(first_count()))
-        other.evaluate("link => { location.hash = new URL(link).hash; }", link)  # pasted into the address
-        expect(other.locator("#count")).to_have_text(str(found.selected_count))
+        third = page.context.new_page()  # a tab keeps its state when it is loaded again
+        visitor.watch(third, server)
+        third.goto(f"http://127.0.0.1:{server.port}/")
+        expect(third.locator("#count")).to_have_text(str(first_count()))
+        third.evaluate("link => { location.hash = new URL(link).hash; }", link)  # pasted into the address
+        expect(third.locator("#count")).to_have_text(str(found.selected_count))
         state = open_path(link).state
         assert json.loads(json.dumps(state))["layout_m"] == found.layout.tolist()  # type: ignore[union-attr]
 
