@@ -41,6 +41,7 @@ from airpass.designs.alternating import Airpass
 from airpass.designs.base import DesignMethod, DesignSearch, OnStep, Start
 from airpass.designs.colocated import MimoM
 from airpass.documents import FORMAT_VERSION
+from airpass.learning.models import linear, mnist_cnn
 from airpass.selection.base import BeamSearch, RecordedSelection, SelectionMethod
 from airpass.selection.hrmc import Hrmc
 from command_line import assert_refused
@@ -590,3 +591,45 @@ class TestCommands:
         found.save(tmp_path / "d.json")
         assert_refused(run("plot", tmp_path / "d.json", "--out", tmp_path / "x.bmp"), "x.bmp", ".png")
         assert run("plot", tmp_path / "d.json").out.strip() == str(tmp_path / "d.png")
+
+
+class TestStudies:
+    SWEEP: dict[str, Any] = {  # noqa: RUF012
+        "name": "two",
+        "trials": 1,
+        "schemes": ["mimo-m"],
+        "axis": {"field": "radio.snr_db", "values": [0.0, 10.0]},
+    }
+
+    def test_a_folder_is_a_study(self, tmp_path: Path) -> None:
+        made = airpass.sweep(self.SWEEP, tmp_path / "two", workers=1)
+        for path in (tmp_path / "two", tmp_path / "two" / "rows.parquet"):
+            found = load(str(path))
+            assert isinstance(found, airpass.StoredStudy)
+            assert {row.key for row in found.rows} == {row.key for row in made.rows}
+            if path.suffix == "":
+                assert repr(found.rows) == repr(made.rows)
+
+    def test_an_empty_folder_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(InvalidInput, match="holds no results; give a file, or the folder of train"):
+            load(tmp_path)
+
+
+class TestTheModelOfAFile:
+    def test_it_is_put_into_a_network(self, tmp_path: Path) -> None:
+        run = train(design(Scenario.paper(seed=1), "mimo-m"), options=QUICK, seed=1)
+        run.save(tmp_path / "run.json")
+        (again,) = load(tmp_path / "run.json")
+        assert again.model is None
+        network = again.load_into(mnist_cnn())
+        assert run.model is not None
+        assert not network.training
+        expected = run.model.state_dict()
+        for name, value in network.state_dict().items():
+            if value.is_floating_point():
+                assert np.array_equal(value.numpy(), expected[name].numpy()), name
+
+    def test_another_network_is_refused(self) -> None:
+        run = train(None, options=QUICK, scenario=Scenario.paper(seed=1))
+        with pytest.raises(InvalidInput, match=r"network: has 7850 entries, the global model of the run \d+"):
+            run.load_into(linear((1, 28, 28), 10))

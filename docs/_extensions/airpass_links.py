@@ -33,7 +33,7 @@ class Page(HTMLParser):
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the extension."""
-    app.connect("build-finished", check)
+    app.connect("build-finished", check, priority=900)  # after others have copied files
     return {"parallel_read_safe": True}
 
 

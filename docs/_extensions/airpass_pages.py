@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", write_methods)
     app.connect("missing-reference", public_name)
     app.connect("autodoc-process-docstring", plain_bars)
-    app.connect("doctree-resolved", link_images)
+    app.connect("autodoc-process-docstring", describe_fields, priority=400)  # before napoleon
+    app.connect("doctree-resolved", finish_page)
     return {"parallel_read_safe": True}
 
 
@@ -108,8 +109,23 @@ def public_name(app: Sphinx, env: Any, node: pending_xref, content: nodes.Elemen
     return found
 
 
-def link_images(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Let a click on a picture open the file, which shows it in full size."""
+def describe_fields(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
+    """Parameters of a class of options: its fields, with the comments beside them."""
+    if what != "class" or not is_dataclass(obj) or "Parameters" in lines:
+        return
+    said = comments(inspect.getsource(obj))
+    if not said:
+        return
+    lines += ["", "Parameters", "----------"]
+    for one in fields(obj):
+        lines += [one.name, f"    {(said.get(one.name) or one.name.replace('_', ' ')).rstrip('.')}."]
+
+
+def finish_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Link pictures to their files, which shows them in full size; set dashes of field lists."""
+    for text in list(doctree.findall(nodes.Text)):
+        if text.astext() == " -- ":  # between a parameter and its meaning
+            text.parent.replace(text, nodes.Text(" \N{EN DASH} "))
     if app.builder.format != "html":
         return
     for image in list(doctree.findall(nodes.image)):

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from airpass.learning.optimisers import ServerOptions
     from airpass.learning.options import TrainOptions
     from airpass.learning.training import prepare, train
-    from airpass.results import load
     from airpass.scenario import (
         Channel,
         DeviceDraw,
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
     from airpass.selection.api import Draws, Selection, select, select_draws
     from airpass.selection.certificate import Certificate, certify
     from airpass.study.api import reproduce, sweep
-    from airpass.study.stored import StoredStudy
+    from airpass.study.stored import StoredStudy, load
     from airpass.wideband import WidebandLink
 
 __all__ = [
@@ -133,9 +132,8 @@ _NAMES = {
     "learning.optimisers": ("ServerOptions",),
     "learning.options": ("TrainOptions",),
     "learning.training": ("prepare", "train"),
-    "results": ("load",),
     "study.api": ("reproduce", "sweep"),
-    "study.stored": ("StoredStudy",),
+    "study.stored": ("StoredStudy", "load"),
     "scenario": (
         "Channel",
         "DeviceDraw",

@@ -33,7 +33,7 @@ HISTORY = "history.json"  # in the folder of `airpass train`
 
 
 def load(path: str | Path) -> Any:
-    """Open a stored result.
+    """Open a stored result that is not a study.
 
     Parameters
     ----------
@@ -49,7 +49,9 @@ def load(path: str | Path) -> Any:
     place = Path(path)
     if os.path.isdir(place):  # unlike `Path.is_dir`, it takes names of any length
         if not (place / HISTORY).exists():
-            raise InvalidInput(f"{path}: has no {HISTORY}; give a file, or the folder of airpass train")
+            raise InvalidInput(
+                f"{path}: holds no results; give a file, or the folder of train, reproduce or sweep"
+            )
         place /= HISTORY
     return read(place)[1]
 
@@ -132,7 +134,7 @@ def to_frame(result: Link | Book | Life | Track | TrainingRun | Runs) -> Any:
     try:
         import pandas
     except ModuleNotFoundError:
-        raise InvalidInput("to_frame needs pandas: pip install pandas") from None
+        raise InvalidInput("to_frame needs pandas: pip install 'airpass[frames]'") from None
     if isinstance(result, Link):
         return pandas.DataFrame(_device_columns(result))
     if isinstance(result, Life):

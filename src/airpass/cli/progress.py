@@ -175,7 +175,7 @@ def progress(label: str) -> Iterator[Callable[[str], None]]:
         shown.add(label, None)
 
         def compiling() -> None:
-            shown.show(label, "compiling kernels, once on this machine (about half a minute)")
+            shown.show(label, "compiling kernels, once on this machine (a minute or two)")
             if ctx is not None:
                 ctx.meta[COMPILED] = True
 

@@ -6,6 +6,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from airpass.aircomp import Link
+from airpass.core.errors import InvalidInput
 from airpass.core.results import Result
 from airpass.core.types import Single
 from airpass.designs.api import Design
@@ -72,7 +73,7 @@ class TrainingRun(Result):
         processes were killed. After divergence, history and model are those of the last round with finite
         numbers.
     model
-        The global model as a network; None if it is not known, as after reading a file.
+        The global model as a network; None if it is not known, as after reading a file (`load_into`).
     book
         The designs that the run went through by turns; None without turns.
     """
@@ -110,6 +111,28 @@ class TrainingRun(Result):
     def stopped(self) -> bool:
         """Whether training ended because worker processes were killed."""
         return self.status.startswith(STOPPED)
+
+    def load_into(self, network: "nn.Module") -> "nn.Module":
+        """Put the global model into a network, such as after reading a file.
+
+        Parameters
+        ----------
+        network
+            A network with the layers of the one that was trained. Its weights and running statistics are
+            replaced.
+
+        Returns
+        -------
+        torch.nn.Module
+            The network, in evaluation mode.
+        """
+        from airpass.learning.client import FlatModel
+
+        flat = FlatModel(network)
+        if (own := sum(flat.sizes)) != self.state.size:
+            raise InvalidInput(f"network: has {own} entries, the global model of the run {self.state.size}")
+        flat.write(self.state)
+        return network.eval()
 
     def __repr__(self) -> str:
         last = self.history[-1]

@@ -24,7 +24,10 @@ LARGEST_RATE = 1e37  # steps of Adam are up to ten times as large, and numbers i
 
 @dataclass(frozen=True)
 class TrainOptions:
-    """Options of training. P: from section VI-A of the paper; the other defaults are not in the paper."""
+    """Options of training.
+
+    P marks values of section VI-A of the paper. The other defaults are not in the paper.
+    """
 
     rounds: int = 200  # communication rounds
     local_steps: int = 3  # mini-batch steps J per round; P
@@ -44,9 +47,9 @@ class TrainOptions:
     test_images: int | None = None  # number of test images, evenly spaced; None: all
     probe_images: int = 5000  # training images on which the global training loss is evaluated
     redraw_every: int | None = None  # rounds between new draws of the devices; None: never
-    partition: PartitionOptions = field(default_factory=PartitionOptions)
-    link: LinkOptions = field(default_factory=LinkOptions)
-    server: ServerOptions = field(default_factory=ServerOptions)
+    partition: PartitionOptions = field(default_factory=PartitionOptions)  # how samples are split
+    link: LinkOptions = field(default_factory=LinkOptions)  # normalisation of updates, errors of devices
+    server: ServerOptions = field(default_factory=ServerOptions)  # the server's step, or its kind as text
 
     def __post_init__(self) -> None:
         if isinstance(self.server, str):

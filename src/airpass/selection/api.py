@@ -82,7 +82,8 @@ def select(
     channels
         Complex, shape (M, K): receive chains by devices.
     weights
-        phi_k, shape (K,); 1/K each if not given.
+        phi_k, shape (K,); 1/K each if not given. The error is that of sum_k phi_k s_k, so that their
+        scale matters: with shares, which sum to one, it is that of a mean.
     budget
         Gamma = P0 eps/sigma^2. Alternatively give `snr_db` and `mse_threshold`.
     method

@@ -23,7 +23,7 @@ CLASSES_PER_DEVICE = 3  # P
 
 @dataclass(frozen=True)
 class PartitionOptions:
-    """How samples are split among devices. P: from section VI-A of the paper."""
+    """How samples are split among devices. P marks values of section VI-A of the paper."""
 
     # "classes": a few classes per device, P; "iid"; "dirichlet"; "column": by the data's own device_train.
     # None: "column" if the data have one, else "classes", and "iid" for regression.
