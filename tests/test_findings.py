@@ -11,6 +11,7 @@ from airpass.study.claims import claims_of, judge
 from airpass.study.known import known_figures
 from airpass.study.paper import fig9, table1
 from airpass.study.paper.schemes import ARRAYS
+from airpass.study.report import typeset
 from airpass.study.trial import Row
 from command_line import assert_refused
 
@@ -66,6 +67,12 @@ def test_a_figure_has_the_parts_of_its_data_set() -> None:
     assert claims_of(verdicts, "fig9") == ()
 
 
+def test_numbers_on_pages() -> None:
+    minus, between = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}"
+    given = "gain -2.14 ± 0.68 at -10 dB, mimo-mn, 3-5, f(x)-1"
+    assert typeset(given) == f"gain {minus}2.14{between}0.68 at {minus}10 dB, mimo-mn, 3-5, f(x)-1"
+
+
 class TestRedraw:
     @pytest.mark.slow
     def test_pages_of_stopped_figures(
@@ -86,7 +93,7 @@ class TestRedraw:
         pages = [tmp_path / "page.html", tmp_path / "docs" / "page.md"]
         pages[1].parent.mkdir()
         flags = [word for page in pages for word in ("--page", page)]
-        outcome = run("reproduce", "fig9", "table1", "--redraw", "--out", out, *flags)
+        outcome = run("reproduce", "fig9", "table1", "fig6", "--redraw", "--out", out, *flags)
         assert outcome.code == 0
         assert "table1: 1 of 2 trials; interim" in outcome.out
         html, markdown = (page.read_text() for page in pages)
@@ -99,6 +106,8 @@ class TestRedraw:
         for text in (html, markdown):
             assert "C8" in text
             assert "1 of 2 trials; interim" in text
+            assert "Not computed so far: fig6." in text
+        assert "| no rows | C5 |" in markdown
 
     def test_flags_that_do_not_fit(self, run: Any, tmp_path: Path) -> None:
         assert_refused(run("reproduce", "--redraw", "--claims"), "--claims", "--redraw")

@@ -514,7 +514,7 @@ def judge(rows: Rows, scale: str | None = None) -> list[Verdict]:
     Parameters
     ----------
     rows
-        Rows by figure. Claims about other figures are left out.
+        Rows by figure, which may be empty. Claims about other figures are left out.
     scale
         Scale of the rows. If given, parts with fewer trials than declared say so.
 
@@ -527,6 +527,6 @@ def judge(rows: Rows, scale: str | None = None) -> list[Verdict]:
     found = [
         Verdict(name, text, figures, tuple(test(study)))
         for name, text, figures, test in CLAIMS
-        if any(rows.get(figure) for figure in figures)
+        if any(figure in rows for figure in figures)
     ]
     return adjusted(found)

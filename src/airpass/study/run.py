@@ -202,7 +202,7 @@ def _page(
     page: Path,
     missing: Sequence[str] = (),
 ) -> bytes:
-    verdicts = judge(rows, scale)
+    verdicts = judge({**rows, **dict.fromkeys(missing, ())}, scale)
     shown = [replace(one.linked(page), claims=claims_of(verdicts, one.name)) for one in sections]
     markdown = page.suffix == ".md"
     return report(shown, verdicts, scale, command, findings(rows, scale), missing, markdown=markdown)
