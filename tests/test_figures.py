@@ -503,7 +503,14 @@ class TestPages:
             render_page("sweep.html", title="", failed={}, **common),
             render_page("demo.html", rows=[], rounds=1, seed=0, **common),
             render_page(
-                "report.html", verdicts=[], multiplicity="", scale="", findings=[], anchors={}, **common
+                "report.html",
+                verdicts=[],
+                multiplicity="",
+                scale="",
+                findings=[],
+                missing=[],
+                anchors={},
+                **common,
             ),
         ]
         styles = {re.search(rb"<style>.*</style>", page, re.DOTALL)[0] for page in pages}  # type: ignore[index]

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from airpass.selection.api import Draws, Selection, select, select_draws
     from airpass.selection.certificate import Certificate, certify
     from airpass.study.api import reproduce, sweep
-    from airpass.study.stored import StoredStudy, load
+    from airpass.study.load import load
+    from airpass.study.stored import StoredStudy
     from airpass.wideband import WidebandLink
 
 __all__ = [
@@ -133,7 +134,8 @@ _NAMES = {
     "learning.options": ("TrainOptions",),
     "learning.training": ("prepare", "train"),
     "study.api": ("reproduce", "sweep"),
-    "study.stored": ("StoredStudy", "load"),
+    "study.load": ("load",),
+    "study.stored": ("StoredStudy",),
     "scenario": (
         "Channel",
         "DeviceDraw",

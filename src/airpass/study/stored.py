@@ -1,12 +1,10 @@
 """Stored studies: the folders of `airpass reproduce` and `airpass sweep`, opened again."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from airpass import results
 from airpass.core.errors import InvalidInput
 from airpass.study import sweep
 from airpass.study.charts import shown_metric
@@ -14,7 +12,7 @@ from airpass.study.claims import judge
 from airpass.study.known import known_figures
 from airpass.study.paper.base import SCALES, PaperFigure
 from airpass.study.provenance import machine, read_provenance
-from airpass.study.replot import ROWS, STUDY, redraw, sweep_tables
+from airpass.study.replot import STUDY, redraw, sweep_tables
 from airpass.study.store import MERGED, Store, decode
 from airpass.study.tables import Table, by_point, heading
 from airpass.study.trial import Row
@@ -117,29 +115,6 @@ class StoredStudy:
         if self.figure is None:
             return []
         return judge({self.name: self.rows}, self.provenance["scale"])
-
-
-def load(path: str | Path) -> Any:
-    """Open a stored result.
-
-    Parameters
-    ----------
-    path
-        JSON file that `save`, or a command with --json, wrote; or the folder of `airpass train`,
-        `reproduce` or `sweep`.
-
-    Returns
-    -------
-    Design, Selection, Link, Book, Runs, Life, Track, StoredStudy or list of Selection
-        The result, with the same numbers. Training runs are a list even if there is only one; so are the
-        selections for a stack of draws.
-    """
-    place = Path(path)
-    if os.path.isdir(place):  # unlike `Path.is_dir`, it takes names of any length
-        study = (place / ROWS).exists() and not (place / results.HISTORY).exists()
-    else:
-        study = place.suffix == ".parquet"
-    return open_study(place) if study else results.load(place)
 
 
 def open_study(path: Path) -> StoredStudy:
