@@ -39,6 +39,7 @@ lint: $(VENV)/.installed-test ## lint, types and import rules only
 	$(BIN)/lint-imports --no-cache
 
 docs: $(VENV)/.installed-docs ## build the site in runs/site; tutorials are run
+	rm -rf runs/site docs/reference/api
 	$(BIN)/sphinx-build -W --keep-going --jobs 2 --builder html docs runs/site
 
 bench: $(VENV)/.installed-bench $(PEERS)/.installed ## benchmarks against peers (half an hour); writes docs/science/benchmarks.md
@@ -67,6 +68,7 @@ test-dist: dist ## install the wheel into an empty environment, and run demo and
 
 clean: ## remove the environment and all caches
 	rm -rf $(VENV) $(PEERS) $(TRACERS) $(BRIDGES) tests/browser/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf runs/site runs/docs-cache docs/reference/api
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.created:

@@ -1,5 +1,6 @@
 """Sphinx configuration of the site; `make docs` builds it."""
 
+import hashlib
 import os
 import re
 import sys
@@ -53,8 +54,11 @@ katex_css_path = "katex/katex.min.css"
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 4
+# Tutorials are run again if the package has changed.
+sources = sorted((HERE.parent / "src").rglob("*.py"))
+digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
 nb_execution_mode = os.environ.get("AIRPASS_DOCS_EXECUTE", "cache")  # "off" leaves tutorials without results
-nb_execution_cache_path = str(HERE.parent / "runs" / "docs-cache")
+nb_execution_cache_path = str(HERE.parent / "runs" / "docs-cache" / digest)
 nb_execution_timeout = 600
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True

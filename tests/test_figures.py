@@ -401,6 +401,12 @@ class TestRedraw:
         chart = redraw(tmp_path / "rows.parquet", {"x_label": "height"})
         assert (len(chart.panels[0].lines), chart.panels[0].xlabel) == (3, "height")
 
+    def test_rows_alone_of_a_sweep_with_the_name_of_a_figure(self, tmp_path: Path) -> None:
+        one = sweep.from_dict(SWEEP | {"name": "tolerance"})
+        run_sweep(one, tmp_path, Here(), "airpass sweep", lambda _: None)
+        (tmp_path / "sweep.toml").unlink()
+        assert len(redraw(tmp_path).panels[0].lines) == 3
+
     def test_a_figure_of_the_paper(self, tmp_path: Path) -> None:
         figure = figures()["fig9"]
         kept = Store(tmp_path)

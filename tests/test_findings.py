@@ -113,4 +113,16 @@ class TestRedraw:
         assert_refused(run("reproduce", "--redraw", "--claims"), "--claims", "--redraw")
         assert_refused(run("reproduce", "fig9", "--page", tmp_path / "x.md"), "--page requires --redraw")
         assert_refused(run("reproduce", "--redraw", "--page", tmp_path / "x.pdf"), "x.pdf", ".md")
-        assert_refused(run("reproduce", "--redraw", "--out", tmp_path / "none"), "no rows are stored")
+        page = tmp_path / "page.md"
+        page.write_text("kept")
+        flags = ["--out", tmp_path / "none", "--page", page]
+        assert_refused(run("reproduce", "--redraw", *flags), "no rows are stored")
+        assert page.read_text() == "kept"
+
+    def test_incomplete_provenance(self, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(table1.SCALES, "smoke", (((5,), (2,)), ((5,), (2,))))
+        assert run("reproduce", "table1", "--out", tmp_path, "--workers", 1).code == 0
+        (tmp_path / "provenance.json").write_text('{"study": "table1", "scale": "smoke"}')
+        assert_refused(
+            run("reproduce", "table1", "--redraw", "--out", tmp_path), "provenance.json", "is missing"
+        )

@@ -220,8 +220,6 @@ class TestRows:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.slow
 def test_a_cluster_without_workers_says_so(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import threading
-
     from distributed import LocalCluster, default_client
 
     monkeypatch.setattr(runner, "FIRST_NOTICE_S", 0.5)
@@ -231,10 +229,15 @@ def test_a_cluster_without_workers_says_so(run: Any, tmp_path: Path, monkeypatch
         n_workers=0, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
     ) as cluster:
         address = cluster.scheduler_address
-        timer = threading.Timer(4.0, lambda: cluster.scale(1))
-        timer.start()
+        genuine = Lines.notice
+
+        def notice(shown: Lines, text: str) -> None:
+            genuine(shown, text)
+            if "waiting" in text:
+                cluster.scale(1)
+
+        monkeypatch.setattr(Lines, "notice", notice)
         outcome = run("sweep", study, "--dask", address, "--out", tmp_path / "out")
-        timer.join()
         default_client().close()  # type: ignore[no-untyped-call]
     assert outcome.code == 0
     waiting = f"airpass: waiting for workers at {address}: none so far; start one with: dask worker {address}"

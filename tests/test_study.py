@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -31,6 +31,7 @@ from airpass.figures.style import render
 from airpass.figures.training import draw_training
 from airpass.selection.hrmc import Hrmc
 from airpass.study import added, charts, runner, store, summary, sweep, trial
+from airpass.study import run as study_run
 from airpass.study.claims import judge
 from airpass.study.known import known_figures
 from airpass.study.paper import curves, fig9, figures, plan, schemes, table1
@@ -388,6 +389,16 @@ class TestRunner:
         assert found == {record.round: record.test_loss for record in again.history}
         with pytest.raises(InvalidInput, match="turns"):
             check(replace(one, job="design", training=None))
+        for change, words in (
+            ({"turns": "abc"}, "turns = 'abc'"),
+            ({"turns": 0}, "turns = 0"),
+            ({"turns": True}, "turns = True"),
+            ({"turns": 2.5}, "turns = 2.5"),
+            ({"method": "mimo-mn-plus", "options": {}}, "no antennas that move"),
+            ({"method": "fedavg"}, "fedavg has no design"),
+        ):
+            with pytest.raises(InvalidInput, match=words):
+                check(replace(one, method={**method, **change}))
 
     @pytest.mark.parametrize("name", sorted(added.figures()))
     @pytest.mark.parametrize("scale", ["smoke", "lite", "paper"])
@@ -519,11 +530,39 @@ class TestRunner:
         kept = Store(tmp_path).read(planned.trials)
         assert {row.key for row in kept} == {trial.key for trial in done}
         assert (tmp_path / "rows.parquet").is_file()
+        assert sweep.load(tmp_path / "sweep.toml").trials == planned.trials
         found = read_provenance(tmp_path, complete=True)
         assert (found["trials"], found["failed"]) == (most, {})
         assert found["seconds"] > 0
         outcome, _, rows = run_sweep(planned, tmp_path, LocalProcesses(1), "airpass sweep", done.append)
         assert (outcome.run, outcome.reused, len({row.key for row in rows})) == (most - 3, 3, most)
+
+    def test_an_interrupted_run_without_rows_leaves_no_files(self, tmp_path: Path) -> None:
+        def interrupted(batch: Sequence[Trial]) -> Iterator[Any]:
+            if batch:
+                raise KeyboardInterrupt
+            yield
+
+        interrupted.about = "none"  # type: ignore[attr-defined]
+        planned = sweep.from_dict(SWEEP)
+        with pytest.raises(KeyboardInterrupt):
+            run_sweep(planned, tmp_path, interrupted, "airpass sweep", lambda _: None)  # type: ignore[arg-type]
+        assert not list(tmp_path.iterdir())
+
+    def test_figures_before_an_interrupted_one_have_reports(
+        self, run: Any, tmp_path: Path, monkeypatch: Any
+    ) -> None:
+        monkeypatch.setitem(table1.SCALES, "smoke", (((5,), (2,)), ((5,), (2,))))
+        monkeypatch.setitem(fig9.SCALES, "smoke", ((4, 2, 2), (0.0,), (20.0,)))
+
+        def interrupt(trials: Sequence[Trial], *arguments: Any) -> Any:
+            if trials[0].figure == "table1":
+                raise KeyboardInterrupt
+            return run_trials(trials, *arguments)
+
+        monkeypatch.setattr(study_run, "run_trials", interrupt)
+        assert run("reproduce", "fig9", "table1", "--out", tmp_path, "--workers", 1).code == 130
+        assert (tmp_path / "fig9" / "report.html").is_file()
 
     def test_what_cannot_run_is_refused_at_once(self, tmp_path: Path) -> None:
         for change in (

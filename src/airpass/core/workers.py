@@ -66,7 +66,9 @@ def loky_executor(
 
     _start_trackers()
     # A process that needs more memory than at first is replaced between two calls, which changes no result.
-    warnings.filterwarnings("ignore", message="A worker was restarted", category=UserWarning)
+    # Versions of loky before 3.7 have the second text.
+    text = "A worker was restarted|A worker stopped while some jobs"
+    warnings.filterwarnings("ignore", message=text, category=UserWarning)
     return loky.ProcessPoolExecutor(
         workers, env=None if env is None else dict(env), initializer=initializer, initargs=arguments
     )

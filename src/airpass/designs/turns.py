@@ -33,6 +33,7 @@ from airpass.designs.api import Design, design, design_method
 from airpass.designs.base import DesignMethod, Step
 from airpass.designs.book import Book, amplitudes, shared
 from airpass.designs.bounds import score_bounds
+from airpass.designs.colocated import ArrayDesign
 from airpass.designs.plus import AirpassPlus
 from airpass.designs.together import strongest, weakest_amplitude, with_scenario
 from airpass.kernels.clock import Stopwatch, now
@@ -90,14 +91,12 @@ def schedule(
     """
     checks.instance("scenario", scenario, Scenario, "Scenario.paper()")
     scenario.require_one_carrier("schedule")
-    limit = None if turns == AUTO else _checked_turns(turns)
     checks.one_of("move", move, MOVES)
     if method is None and options is None:
         chosen: DesignMethod = DEFAULT_METHOD
     else:
         chosen = design_method(method, options=options)
-    if not chosen.uses_priorities:
-        raise InvalidInput(f"method: {chosen.name} cannot use priorities, which turns need; airpass-plus can")
+    limit = checked_turns(turns, chosen, move)
     seed = scenario.seed if seed is None else checks.whole("seed", seed, 0)
     with one_blas_thread():
         watch = Stopwatch()
@@ -113,10 +112,35 @@ def schedule(
     )
 
 
-def _checked_turns(turns: int | str) -> int:
-    if isinstance(turns, str):
+def checked_turns(turns: Any, method: DesignMethod, move: str = "antennas") -> int | None:
+    """Refuse what `schedule` cannot do, before anything is computed.
+
+    Parameters
+    ----------
+    turns
+        Number of designs, or "auto".
+    method
+        Design method.
+    move
+        One of `MOVES`.
+
+    Returns
+    -------
+    int or None
+        Number of designs; None for "auto".
+    """
+    if isinstance(turns, str) and turns != AUTO:
         raise InvalidInput(f"turns = {turns!r}: must be a whole number >= 1, or auto")
-    return checks.whole("turns", turns, 1)
+    limit = None if turns == AUTO else checks.whole("turns", turns, 1)
+    if not method.uses_priorities:
+        raise InvalidInput(f"method: {method.name} cannot use priorities, which turns need; airpass-plus can")
+    if move == "antennas" and isinstance(method, ArrayDesign):
+        raise _nothing_moves(method)
+    return limit
+
+
+def _nothing_moves(method: DesignMethod) -> InvalidInput:
+    return InvalidInput(f'move: {method.name} has no antennas that move; use move="beams"')
 
 
 def least_turns(best_scores: Real) -> Index:
@@ -159,7 +183,7 @@ class _Search:
     def antennas(self, limit: int | None) -> list[Design]:
         """Layouts and beams."""
         if self.first.layout is None:
-            raise InvalidInput(f'move: {self.method.name} has no antennas that move; use move="beams"')
+            raise _nothing_moves(self.method)
         return self.book(limit, self.serve, self.first)
 
     def beams(self, limit: int | None) -> list[Design]:

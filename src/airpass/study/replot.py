@@ -86,10 +86,12 @@ def _figure(path: str | Path | None) -> Mapping[str, Any] | None:
 
 
 def _known_chart(rows: Sequence[Row], table: FigureTable) -> Chart | None:
-    """The chart of one of the paper's figures, unless the table asks for another."""
+    """The chart of one of the package's figures, unless the table asks for another."""
     figure = known_figures().get(rows[0].figure)
     if figure is None or table.metric or table.over:
         return None
+    if not any(panel.lines for panel in figure.chart(rows).panels):
+        return None  # a sweep with the name of a figure
     panels = [
         replace(
             panel,

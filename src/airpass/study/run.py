@@ -99,14 +99,15 @@ def reproduce(
     for figure in figures:
         name, out, trials = figure.name, folder(figure.name), figure.trials(scale)
         store = Store(out, set_aside(notice))
-        provenance = partial(write_provenance, out, name, scale, command, executor.about, trials=len(trials))
-        with _kept_if_interrupted(store, trials, provenance):
+        describe = partial(write_provenance, out, name, scale, command, executor.about, trials=len(trials))
+        with _kept_if_interrupted(store, trials, describe):
             outcome = run_trials(trials, store, executor, on_done, _elsewhere(scale, folder, also))
         outcomes[name], rows[name] = outcome, _merged(store, trials, outcome)
         if not rows[name]:
             continue
-        sections.append(_section(figure, scale, rows[name], out, provenance(outcome=outcome)))
-    _write_pages(sections, rows, scale, command, folder)
+        sections.append(_section(figure, scale, rows[name], out, describe(outcome)))
+        _write_own_page(sections[-1], rows[name], scale, command, out)
+    _write_common_pages(sections, rows, scale, command, folder)
     return outcomes, rows
 
 
@@ -151,9 +152,12 @@ def redraw(
         found = Store(out, set_aside(notice)).merge(figure.trials(scale))
         if found:
             rows[figure.name] = found
-            sections.append(_section(figure, scale, found, out, read_provenance(out)))
+            made = read_provenance(out, complete=True)
+            sections.append(_section(figure, scale, found, out, made))
+            _write_own_page(sections[-1], found, scale, command, out)
     missing = [figure.name for figure in figures if figure.name not in rows]
-    _write_pages(sections, rows, scale, command, folder, pages, missing)
+    if rows:
+        _write_common_pages(sections, rows, scale, command, folder, pages, missing)
     return rows
 
 
@@ -175,7 +179,13 @@ def _section(
     )
 
 
-def _write_pages(
+def _write_own_page(section: Section, rows: Sequence[Row], scale: str, command: str, out: Path) -> None:
+    """Write the report of one figure."""
+    page = out / "report.html"
+    write_atomically(page, _page([section], {section.name: rows}, scale, command, page))
+
+
+def _write_common_pages(
     sections: Sequence[Section],
     rows: Rows,
     scale: str,
@@ -184,11 +194,7 @@ def _write_pages(
     pages: Sequence[Path] = (),
     missing: Sequence[str] = (),
 ) -> None:
-    """Write the report of every figure, and common ones, which name figures without rows."""
-    for section in sections:
-        page = folder(section.name) / "report.html"
-        found = {section.name: rows[section.name]}
-        write_atomically(page, _page([section], found, scale, command, page))
+    """Write the common reports of several figures, which name figures without rows."""
     common = [folder("all") / "report.html"] if len(sections) > 1 else []
     for page in [*common, *pages]:
         write_atomically(page, _page(sections, rows, scale, command, page, missing))
@@ -210,19 +216,20 @@ def _page(
 
 @contextmanager
 def _kept_if_interrupted(
-    store: Store, trials: Sequence[Trial], provenance: Callable[..., Mapping[str, Any]]
+    store: Store, trials: Sequence[Trial], describe: Callable[[Outcome], Mapping[str, Any]]
 ) -> Iterator[None]:
-    """Context of `run_trials`. If it is interrupted, merge the trials that have finished and say how they
-    were computed.
+    """Context of `run_trials`. If it is interrupted, merge the trials that have finished and call `describe`,
+    which writes how they were computed.
     """
     began, before = time.perf_counter(), sum(map(store.has, trials))
     try:
         yield
     except KeyboardInterrupt:
-        finished = len({row.key for row in store.merge(trials)})
+        finished = sum(map(store.has, trials))
         if finished:
+            store.merge(trials)
             seconds = time.perf_counter() - began
-            provenance(outcome=Outcome(run=finished - before, reused=before, failures=(), seconds=seconds))
+            describe(Outcome(run=finished - before, reused=before, failures=(), seconds=seconds))
         raise
 
 
@@ -321,16 +328,20 @@ def run_sweep(
         The rows, in the order of the file.
     """
     store = Store(out, set_aside(notice))
-    provenance = partial(
-        write_provenance, out, sweep.name, "", command, executor.about, trials=len(sweep.trials)
-    )
-    with _kept_if_interrupted(store, sweep.trials, provenance):
+
+    def describe(outcome: Outcome) -> Mapping[str, Any]:
+        """Write what `airpass plot` needs beside the rows."""
+        write_atomically(out / STUDY, tomli_w.dumps(sweep.tables).encode())
+        return write_provenance(
+            out, sweep.name, "", command, executor.about, outcome, trials=len(sweep.trials)
+        )
+
+    with _kept_if_interrupted(store, sweep.trials, describe):
         outcome = run_trials(sweep.trials, store, executor, on_done)
     rows = sweep.shape.sorted(_merged(store, sweep.trials, outcome))
     tables = sweep_tables(sweep, rows)
     if rows:
-        write_atomically(out / STUDY, tomli_w.dumps(sweep.tables).encode())
-        made = provenance(outcome=outcome)
+        made = describe(outcome)
         chart = sweep_chart(rows, sweep.shape, sweep.figure)
         about = description(sweep.trials, made, progress(sweep.trials, {row.key for row in rows}))
         title = sweep.figure.title or sweep.name

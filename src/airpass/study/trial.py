@@ -26,9 +26,10 @@ from airpass.core.types import Complex, Real
 from airpass.designs.api import Design, design, design_method
 from airpass.designs.base import DesignMethod
 from airpass.designs.book import Book
+from airpass.designs.colocated import ArrayDesign
 from airpass.designs.life import life
 from airpass.designs.tolerance import tolerance
-from airpass.designs.turns import schedule
+from airpass.designs.turns import checked_turns, schedule
 from airpass.learning import FEDAVG
 from airpass.scenario import Scenario
 from airpass.selection import METHODS
@@ -244,15 +245,28 @@ def check(trial: Trial) -> None:
     if trial.job == "select":
         METHODS.resolve(str(name), options)
     elif name != FEDAVG:
-        design_method(**_without_turns(trial))
-        if "turns" in trial.method and trial.job != "train":
-            raise InvalidInput(f"schemes: turns of {trial.scheme!r}: needs training; this study has none")
+        method = design_method(**_without_turns(trial))
+        if "turns" in trial.method:
+            _check_turns(trial, method)
     elif trial.job == "design":
         raise InvalidInput(f"scheme = {FEDAVG!r}: needs training; this study has none")
+    elif "turns" in trial.method:
+        raise InvalidInput(f"schemes: turns of {trial.scheme!r}: {FEDAVG} has no design; leave turns out")
     if trial.training is not None:
         from airpass.learning.options import training_options
 
         training_options(trial.training)
+
+
+def _check_turns(trial: Trial, method: DesignMethod) -> None:
+    if trial.job != "train":
+        raise InvalidInput(f"schemes: turns of {trial.scheme!r}: needs training; this study has none")
+    if isinstance(method, ArrayDesign):
+        raise InvalidInput(f"schemes: turns of {trial.scheme!r}: {method.name} has no antennas that move")
+    try:
+        checked_turns(trial.method["turns"], method)
+    except InvalidInput as error:
+        raise InvalidInput(f"schemes: {trial.scheme!r}: {error}") from None
 
 
 def run(trial: Trial) -> list[Row]:
