@@ -63,7 +63,7 @@ MODELS: dict[str, Any] = {
     "`pattern`, q = 1": {"model": "pattern", "exponent": 1.0},
     BLOCKAGE: {"blockage_per_m": 0.1},
     "`cylinders`, 12 people": people,
-    "Rician fading, K = 10 dB": {"rician_k_db": 10.0},
+    "Rician fading, Rice factor 10 dB": {"rician_k_db": 10.0},
 }
 
 

@@ -235,7 +235,7 @@ def table() -> None:
     for carrier in WAVELENGTHS_M:
         for snr_db in SNRS_DB:
             print(f"\n{carrier}, {snr_db} dB: aligned devices\n")
-            print("| scheme | receiver | " + " | ".join(f"{at:.3g} λ" for at in shown) + " | coherence |")
+            print("| scheme | reaction | " + " | ".join(f"{at:.3g} λ" for at in shown) + " | coherence |")
             print("|---" * (len(shown) + 3) + "|")
             for label, name in NAMES.items():
                 for receiver in RECEIVERS if label == "airpass-plus" else ("rescaled", "re-solved"):

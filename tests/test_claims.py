@@ -97,6 +97,12 @@ class TestStatistics:
         assert part.effect == "+0.50 ± 0.72 (10 trials); would be decided by about 18 trials"
         assert "would" not in compare("", dict.fromkeys(range(5), 1.0), NUMBER, low=0.0).effect
 
+    def test_no_fewer_trials_decide_than_a_verdict_needs(self) -> None:
+        """Mean 1.01, half width 12.706 x 0.01: the interval of two trials excludes the limit already."""
+        part = compare("", {0: 1.0, 1: 1.02}, NUMBER, low=0.0)
+        assert part.verdict == "not decided"
+        assert part.effect == "+1.01 ± 0.13 (2 trials); would be decided by about 3 trials"
+
     def test_p_value(self) -> None:
         # Mean 2, standard error 1/sqrt(3), so t = 2 sqrt(3). For two degrees of freedom
         # p = 1 - t/sqrt(2 + t^2).

@@ -11,7 +11,7 @@ from airpass.study.claims import claims_of, judge
 from airpass.study.known import known_figures
 from airpass.study.paper import fig9, table1
 from airpass.study.paper.schemes import ARRAYS
-from airpass.study.report import typeset
+from airpass.study.report import report, typeset
 from airpass.study.trial import Row
 from command_line import assert_refused
 
@@ -37,7 +37,16 @@ class TestFindings:
         (text,) = said.findings({"fig9": rows("fig9", "selected_count", counts)})
         assert f"at {said.MINUS}10 dB AirPASS-plus selects 35.0 of 50 devices" in text
         assert "selects 30.0, 5.0 ± 2.5 fewer" in text
-        assert "behind nowhere" in text
+        assert f"significantly ahead by 5.0 ± 2.5 at {said.MINUS}10 dB" in text
+        assert text.endswith("and significantly behind at no SNR.")
+
+    def test_a_scheme_that_leads_at_no_snr(self) -> None:
+        counts = {
+            ("airpass-16-starts", "0"): [10.0, 11.0, 12.0],
+            ("mimo-mn-16-starts", "0"): [14.0, 16.0, 18.0],
+        }
+        (text,) = said.findings({"fig9": rows("fig9", "selected_count", counts)})
+        assert text.endswith("more devices than the M x N array at no SNR, and fewer by 5.0 ± 2.5 at 0 dB.")
 
     def test_an_array_that_is_ahead_is_named(self) -> None:
         accuracy = {("fedavg", ""): [0.9, 0.91, 0.92], ("airpass-plus", ""): [0.8, 0.81, 0.82]}
@@ -65,6 +74,16 @@ def test_a_figure_has_the_parts_of_its_data_set() -> None:
     assert {part.data for one in claims_of(verdicts, "fig2") for part in one.parts} == {"MNIST"}
     assert {part.data for one in claims_of(verdicts, "fig3") for part in one.parts} == {"CIFAR-10", "both"}
     assert claims_of(verdicts, "fig9") == ()
+
+
+@pytest.mark.parametrize("markdown", [False, True])
+def test_pages_have_the_text_of_claims_without_rows(markdown: bool) -> None:
+    verdicts = judge({"fig2": [], "fig9": []})
+    page = report([], verdicts, "paper", "airpass", missing=["fig2", "fig9"], markdown=markdown).decode()
+    assert [one.claim for one in verdicts] == ["C1", "C2", "C3", "C8"]
+    for one in verdicts:
+        assert one.text in page
+    assert ("| fig2, fig3 |" if markdown else "C1 (fig2, fig3): AirPASS beats") in page
 
 
 def test_numbers_on_pages() -> None:

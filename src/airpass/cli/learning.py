@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     "--round-seconds",
     type=float,
     help="Duration of a round, s: devices move meanwhile, and every scheme but fedavg tracks them as "
-    "`airpass track` does.  [default: devices rest]",
+    "`airpass track` does.  [default: devices do not move]",
 )
 @motion_options("every round")
 @click.option(

@@ -42,7 +42,7 @@ dask_option = click.option(
     type=click.Choice(["smoke", "lite", "paper"]),
     default="smoke",
     show_default=True,
-    help="Size: a minute per figure, minutes to an hour, or the paper's.",
+    help="Size: a minute per figure or less, minutes to an hour, or the paper's.",
 )
 @click.option("--out", type=OutputFolder(), help="Folder.  [default: runs/FIG-SCALE for each]")
 @workers_option

@@ -285,10 +285,11 @@ class Queues:
         method
             Design method, as for `design`. It must be able to use priorities.
         move
-            For devices that rest: "antennas" finds a layout and a beam for every round; with "beams" the
+            For static devices: "antennas" finds a layout and a beam for every round; with "beams" the
             layout of the first design stays. Arrays always stay.
         moving
-            Duration of a round, motion of the devices, and how antennas follow. None: devices rest.
+            Duration of a round, motion of the devices, and how antennas follow. None: devices
+            do not move.
         seed
             Seed of the searches. Default: that of the scenario.
 

@@ -122,7 +122,7 @@ def _described(scenario: Scenario) -> list[str]:
     if channel.blockage_per_m:
         lines.append(f"blockage {channel.blockage_per_m:g} per m")
     if channel.rician_k_db is not None:
-        lines.append(f"Rician, K = {channel.rician_k_db:g} dB")
+        lines.append(f"Rice factor {channel.rician_k_db:g} dB")
     if channel.subcarriers > 1:
         lines.append(f"{channel.subcarriers} subcarriers, {scenario.bandwidth_mhz:g} MHz")
     if channel.candidates_m is not None:

@@ -99,7 +99,8 @@ def compare(
     all_devices
         Whether design methods serve all devices with the smallest error, as `design_for_all` does.
     moving
-        Rounds take time while devices move: design methods track the devices. None: devices rest.
+        Rounds take time while devices move: design methods track the devices. None: devices do
+        not move.
     policy
         Which devices a round serves, such as `Queues()`: those with the largest debts. None: as many as
         possible.

@@ -94,7 +94,7 @@ class Motion(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Paths(Motion):
-    """Piecewise linear paths. A device rests before its first time and after its last.
+    """Piecewise linear paths. A device does not move before its first time and after its last.
 
     Parameters
     ----------

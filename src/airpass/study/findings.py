@@ -66,11 +66,11 @@ def _relation(first: str, second: str, found: Mean, unit: str, scale: float = 1.
 
 
 def _where(leads: Iterable[tuple[str, Mean]], verdict: str) -> str:
-    """The points with a verdict, each with its difference, such as "16.4 ± 1.9 at 5 dB"."""
+    """The points with a verdict, each with its difference: "by 16.4 ± 1.9 at 5 dB", or "at no SNR"."""
     found = [
         f"{_by(lead)} at {_signed(point)} dB" for point, lead in leads if within(lead, low=0.0) == verdict
     ]
-    return " and ".join(", ".join(found).rsplit(", ", 1))
+    return f"by {' and '.join(', '.join(found).rsplit(', ', 1))}" if found else "at no SNR"
 
 
 def _signed(point: str) -> str:
@@ -97,14 +97,12 @@ def _best_known(found: Results) -> str:
     point, lead = max(leads, key=lambda one: one[1].value)
     rival = best_array(shares, point, comparison.large)
     ours = shares.values("selected_count", comparison.subject, point)
-    behind = _where(leads, FAILS)
     devices, chains, antennas = SCALES[found.scale or "paper"][0]
     return (
         f"Devices: at {_signed(point)} dB {display_name(PLUS)} selects {_level(ours)} of {devices} devices "
         f"with {chains} receive chains. The best of seven fixed arrays with {chains * antennas} chains "
-        f"selects {_level(rival.values)}, {_by(lead)} fewer. {display_name(PLUS)} is ahead by "
-        f"{_where(leads, HOLDS) or 'nothing'}"
-        + (f", and behind by {behind}." if behind else ", and behind nowhere.")
+        f"selects {_level(rival.values)}, {_by(lead)} fewer. {display_name(PLUS)} is significantly ahead "
+        f"{_where(leads, HOLDS)}, and significantly behind {_where(leads, FAILS)}."
     )
 
 
@@ -117,9 +115,8 @@ def _printed(place: int, words: str) -> Callable[[Results], str]:
         if not leads:
             return ""
         return (
-            f"{words} the paper's AirPASS selects more devices than the M x N array by "
-            f"{_where(leads, HOLDS) or 'no margin at any SNR'}, and fewer by "
-            f"{_where(leads, FAILS) or 'no margin at any SNR'}."
+            f"{words} the paper's AirPASS selects more devices than the M x N array "
+            f"{_where(leads, HOLDS)}, and fewer {_where(leads, FAILS)}."
         )
 
     return find

@@ -203,7 +203,7 @@ def _outlook(found: Mean, low: float, high: float) -> str:
         return ""
     nearest = min((low, high), key=lambda limit: abs(found.value - limit))
     needed = draws_to_exclude(found, nearest)
-    number = f"more than {MOST_DRAWS:,}" if needed is None else f"about {needed:,}"
+    number = f"more than {MOST_DRAWS:,}" if needed is None else f"about {max(needed, FEWEST):,}"
     return f"; would be decided by {number} trials"
 
 

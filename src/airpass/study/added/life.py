@@ -31,7 +31,7 @@ class LifeFigure(AxisFigure):
 FIGURE = LifeFigure(
     name="life",
     title="Devices that remain aligned after they have moved. K = 50, M = N = 10, -10 dB",
-    duration={"smoke": "10 seconds", "lite": "20 seconds", "paper": "2 minutes"},
+    duration={"smoke": "10 seconds", "lite": "20 seconds", "paper": "6 minutes"},
     xlabel="displacement, wavelengths",
     metrics=("aligned_as_designed", "aligned_re_solved"),
     arrays=ARRAYS,

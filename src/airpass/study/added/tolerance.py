@@ -32,7 +32,7 @@ class ToleranceFigure(AxisFigure):
 FIGURE = ToleranceFigure(
     name="tolerance",
     title="Devices that are aligned when antennas are not in place. K = 50, M = N = 10, -10 dB",
-    duration={"smoke": "10 seconds", "lite": "20 seconds", "paper": "3 minutes"},
+    duration={"smoke": "10 seconds", "lite": "20 seconds", "paper": "4 minutes"},
     xlabel="position error (standard deviation), mm",
     metrics=("aligned_as_designed", "aligned_re_solved"),
     arrays=ARRAYS,

@@ -25,8 +25,8 @@ PANELS = (
     snr_point(-4.0, title="-4 dB, share (added)"),
 )
 
-# Options of training. The paper does not give the number of rounds: after 400,
-# ideal FedAvg on full MNIST is at 93 % and gains a point in a hundred more.
+# Options of training. The paper does not give the number of rounds: after 400, ideal FedAvg on full MNIST is
+# at 90.0 ± 2.1 % (20 draws, figure 2), 1.1 points more than after 300.
 MNIST: Mapping[str, dict[str, Any]] = {
     "smoke": {"dataset": "mnist-mini", "rounds": 20, "evaluate_every": 4},
     "lite": {"dataset": "mnist-mini", "rounds": 150, "evaluate_every": 10},

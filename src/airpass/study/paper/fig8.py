@@ -8,7 +8,7 @@ from airpass.study.paper.curves import ALONG_AXES, MNIST, TrainingFigure, along
 FIGURE = TrainingFigure(
     name="fig8",
     title="Training loss on MNIST. K = 10, M = N = 5",
-    duration={"smoke": "40 seconds", "lite": "10 minutes", "paper": "three hours"},
+    duration={"smoke": "40 seconds", "lite": "10 minutes", "paper": "80 minutes"},
     schemes=ALONG_AXES,
     metric="train_loss",
     scales=MNIST,
