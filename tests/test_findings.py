@@ -67,6 +67,54 @@ class TestFindings:
         assert "the best array (co-located, MN, plus (xz), of 1 of 7 arrays) is ahead from 2 mm on" in text
         assert "(34.0 against 31.0 devices)" in text
 
+    @pytest.mark.parametrize(
+        ("leads", "words"),
+        [
+            ((-5.0, -4.0), "AirPASS-plus stays ahead of the best array at all points"),
+            ((-5.0, 0.0), "AirPASS-plus is not measurably behind the best array at any point"),
+            ((5.0, -4.0), "is ahead at 0 mm (35.0 against 30.0 devices at 0 mm)"),
+            ((5.0, 4.0), "is ahead from 0 mm on (35.0 against 30.0 devices)"),
+        ],
+    )
+    def test_where_the_array_is_ahead(self, leads: tuple[float, float], words: str) -> None:
+        aligned = {}
+        for point, lead in zip(("0", "2"), leads, strict=True):
+            aligned["airpass-plus", point] = [29.0, 30.0, 31.0]
+            aligned["mimo-mn-plus-xz", point] = [29.0 + lead, 30.0 + lead, 31.0 + lead]
+        (text,) = said.findings({"tolerance": rows("tolerance", "aligned_re_solved", aligned)})
+        assert words in text
+
+    def test_one_trial_says_nothing_about_who_is_ahead(self) -> None:
+        aligned = {("airpass-plus", "0"): [1.6], ("mimo-mn-plus-xz", "0"): [4.2]}
+        assert said.findings({"life": rows("life", "aligned_re_solved", aligned)}) == []
+
+    def test_words_follow_signs(self) -> None:
+        counts = {(name, "0"): [30.0, 31.0, 32.0] for name in ARRAYS}
+        counts["airpass-plus", "0"] = [3.0, 3.0, 3.0, 90.0]  # the last trial is not compared
+        (text,) = said.findings({"fig9": rows("fig9", "selected_count", counts)})
+        assert "selects 3.0 of" in text
+        assert "selects 31.0, 28.0 ± 2.5 more" in text
+        accuracy = {("airpass-plus-turns", "0"): [0.8] * 3, ("airpass-plus", "0"): [0.9] * 3}
+        (text,) = said.findings({"turns-snr": rows("turns-snr", "test_accuracy", accuracy)})
+        assert text.endswith("is 80.0 % instead of 90.0 % with one design (10.0 ± 0.0 points less).")
+
+    @pytest.mark.parametrize(
+        ("last", "words"),
+        [
+            ([0.6], "does not change measurably (0.40 lower)"),
+            ([0.6, 1.4, 0.8], "does not change measurably (0.07 ± 1.03 lower)"),
+            ([0.5, 0.5, 0.5], "falls by 0.50 ± 0.00"),
+            ([1.5, 1.5, 1.5], "rises by 0.50 ± 0.00"),
+        ],
+    )
+    def test_the_loss_along_an_axis(self, last: list[float], words: str) -> None:
+        tables = {
+            name: rows(name, "train_loss", {("airpass", "1"): [1.0] * len(last), ("airpass", "5"): last})
+            for name in ("fig6", "fig7", "fig8")
+        }
+        (text,) = said.findings(tables)
+        assert text.startswith(f"Training loss: AirPASS {words} from M = 1 to 5; ")
+
 
 def test_a_figure_has_the_parts_of_its_data_set() -> None:
     accuracy = {("airpass", ""): [0.8, 0.81, 0.82], ("mimo-m-1-start", ""): [0.7, 0.7, 0.7]}

@@ -13,7 +13,7 @@ from airpass.study.paper.fig9 import SCALES, of_rule
 from airpass.study.paper.schemes import BEST_ARRAY, COMPARISONS, TRAINED_ARRAY, TURNS, Comparison
 from airpass.study.summary import Mean, mean
 from airpass.study.trial import SECONDS
-from airpass.study.verdicts import FAILS, HOLDS, Values, within
+from airpass.study.verdicts import FAILS, FEWEST, HOLDS, Values, within
 
 PLUS = "airpass-plus"
 PERCENT = 100.0
@@ -52,6 +52,13 @@ def _by(found: Mean, scale: float = 1.0, digits: int = 1) -> str:
 
 def _level(values: Values, scale: float = 1.0, digits: int = 1) -> str:
     return f"{scale * mean(list(values.values())).value:.{digits}f}"
+
+
+def _levels(first: Values, second: Values, scale: float = 1.0) -> tuple[str, str]:
+    """Both means over the trials that both have."""
+    common = minus(first, second).keys()
+    ours, theirs = ({trial: values[trial] for trial in common} for values in (first, second))
+    return _level(ours, scale), _level(theirs, scale)
 
 
 def _relation(first: str, second: str, found: Mean, unit: str, scale: float = 1.0, digits: int = 1) -> str:
@@ -97,11 +104,13 @@ def _best_known(found: Results) -> str:
     point, lead = max(leads, key=lambda one: one[1].value)
     rival = best_array(shares, point, comparison.large)
     ours = shares.values("selected_count", comparison.subject, point)
+    ours_level, rival_level = _levels(ours, rival.values)
     devices, chains, antennas = SCALES[found.scale or "paper"][0]
     return (
-        f"Devices: at {_signed(point)} dB {display_name(PLUS)} selects {_level(ours)} of {devices} devices "
+        f"Devices: at {_signed(point)} dB {display_name(PLUS)} selects {ours_level} of {devices} devices "
         f"with {chains} receive chains. The best of seven fixed arrays with {chains * antennas} chains "
-        f"selects {_level(rival.values)}, {_by(lead)} fewer. {display_name(PLUS)} is significantly ahead "
+        f"selects {rival_level}, {_by(lead)} {'fewer' if lead.value >= 0.0 else 'more'}. "
+        f"{display_name(PLUS)} is significantly ahead "
         f"{_where(leads, HOLDS)}, and significantly behind {_where(leads, FAILS)}."
     )
 
@@ -185,14 +194,16 @@ def _axes(*figures: Results) -> str:
                 continue
             first, last = (found.values("train_loss", scheme, point) for point in (points[0], points[-1]))
             fall = mean(list(minus(first, last).values()))
-            decided = within(fall, low=0.0) == HOLDS
-            words = (
-                f"by {_by(fall, digits=2)}"
-                if decided
-                else f"not measurably ({fall.value:.2f} ± {fall.half_width:.2f})"
-            )
+            if not fall.count:
+                continue
+            verdict = within(fall, low=0.0)
+            if verdict in (HOLDS, FAILS):
+                words = f"{'falls' if verdict == HOLDS else 'rises'} by {_by(fall, digits=2)}"
+            else:
+                way = "lower" if fall.value >= 0.0 else "higher"
+                words = f"does not change measurably ({_by(fall, digits=2)} {way})"
             texts.append(f"{display_name(scheme)} {words} from {letter} = {points[0]} to {points[-1]}")
-    return f"Training loss falls: {'; '.join(texts)}." if texts else ""
+    return f"Training loss: {'; '.join(texts)}." if texts else ""
 
 
 def _turns(found: Results) -> str:
@@ -205,31 +216,48 @@ def _turns(found: Results) -> str:
     if not gains:
         return ""
     gain, point = max(gains, key=lambda one: one[0].value)
-    levels = [
-        _level(found.values("test_accuracy", name, point), PERCENT) for name in (TURNS, PLUS, BEST_ARRAY)
-    ]
+    turns, one, rival = (found.values("test_accuracy", name, point) for name in (TURNS, PLUS, BEST_ARRAY))
+    levels = _levels(turns, one, PERCENT)
+    way = "more" if gain.value >= 0.0 else "less"
     return (
-        f"By turns: at {_signed(point)} dB the accuracy on "
-        "MNIST is "
-        f"{levels[0]} % instead of {levels[1]} % with one design ({_by(gain, PERCENT)} points more); "
-        f"the best array has {levels[2]} %."
+        f"By turns: at {_signed(point)} dB the accuracy on MNIST is {levels[0]} % instead of {levels[1]} % "
+        f"with one design ({_by(gain, PERCENT)} points {way})"
+        + (f"; the best array has {_level(rival, PERCENT)} %." if rival else ".")
     )
 
 
 def _until(name: str, metric: str, unit: str) -> Callable[[Results], str]:
-    """From where on the array is ahead of `airpass-plus`."""
+    """Where the array is ahead of `airpass-plus`."""
 
     def find(found: Results) -> str:
+        points, verdicts, texts = [], [], []
         for point in found.places(PLUS):
             rival = best_array(found, point, metric=metric)
             ours = found.values(metric, PLUS, point)
-            lead = list(minus(rival.values, ours).values())
-            if lead and within(mean(lead), low=0.0) == HOLDS:
-                return (
-                    f"{name}: with the beam solved again, {rival.name} is ahead from {point} {unit} on "
-                    f"({_level(rival.values)} against {_level(ours)} devices)."
-                )
-        return f"{name}: {display_name(PLUS)} stays ahead of the best array at all points."
+            lead = mean(list(minus(rival.values, ours).values()))
+            if lead.count < FEWEST:
+                continue
+            points.append(point)
+            verdicts.append(within(lead, low=0.0))
+            levels = _levels(rival.values, ours)
+            texts.append((rival.name, f"{levels[0]} against {levels[1]} devices"))
+        if not points:
+            return ""
+        ahead = [verdict == HOLDS for verdict in verdicts]
+        if not any(ahead):
+            if all(verdict == FAILS for verdict in verdicts):
+                return f"{name}: {display_name(PLUS)} stays ahead of the best array at all points."
+            return f"{name}: {display_name(PLUS)} is not measurably behind the best array at any point."
+        first = ahead.index(True)
+        rival_name, levels_text = texts[first]
+        if all(ahead[first:]):
+            where = f"from {points[first]} {unit} on"
+        else:
+            where = (
+                f"at {', '.join(point for point, there in zip(points, ahead, strict=True) if there)} {unit}"
+            )
+        at = "" if all(ahead[first:]) else f" at {points[first]} {unit}"
+        return f"{name}: with the beam solved again, {rival_name} is ahead {where} ({levels_text}{at})."
 
     return find
 
