@@ -352,7 +352,8 @@ class TestClaims:
     def test_the_other_rule_of_weights_is_not_judged(self) -> None:
         rows = counts({"airpass": [20, 40, 50], "mimo-mn-1-start": [10, 38, 50]})
         other = [replace(row, x_label=f"{row.x_label}, energy", value=-row.value) for row in rows]
-        assert claim("C8", rows + other) == claim("C8", rows)
+        # Texts, as NaN does not equal itself.
+        assert repr(claim("C8", rows + other)) == repr(claim("C8", rows))
 
     def test_the_best_array_by_its_mean(self) -> None:
         of = {"a": [3.0, 4.0, 5.0], "b": [5.0, 5.0, 3.0], "c": [4.0, 4.0, 5.0]}

@@ -46,7 +46,7 @@ all_devices_option = click.option(
     "--all-devices",
     is_flag=True,
     help="Serve all devices, with the smallest error that is found, instead of as many as meet "
-    "--mse-threshold.",
+    "the threshold ε.",
 )
 
 
