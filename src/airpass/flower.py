@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib.util import find_spec
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -390,9 +391,12 @@ def _checked_devices(found: Any, count: int) -> dict[int, int]:
         raise InvalidInput(f"devices = {text.shown(found)}: must be {{node id: device}}")
     result: dict[int, int] = {}
     for node, device in found.items():
-        number = checks.whole(f"devices[{node}]", device, 0)
+        name = text.shown(node)
+        if isinstance(node, bool) or not isinstance(node, Integral):
+            raise InvalidInput(f"devices: node id {name} must be a whole number")
+        number = checks.whole(f"devices[{name}]", device, 0)
         if number >= count:
-            raise InvalidInput(f"devices[{node}] = {number}: the link has {count} devices, 0 to {count - 1}")
+            raise InvalidInput(f"devices[{name}] = {number}: the link has {count} devices, 0 to {count - 1}")
         result[int(node)] = number
     _refuse_two_nodes(result)
     if len(result) < count:

@@ -518,6 +518,8 @@ class TestNodes:
             (DEVICE_OF | {1: 3}, "two nodes are device 3"),
             (DEVICE_OF | {1: 10}, r"devices\[1\] = 10: the link has 10 devices, 0 to 9"),
             (DEVICE_OF | {1: "x"}, r"devices\[1\] = 'x': must be a whole number"),
+            ({"a": 0}, "^devices: node id 'a' must be a whole number$"),
+            ({1.5: 0}, "node id 1.5 must be a whole number"),
             (lambda grid, count: [1, 2], r"devices = \[1, 2\]: must be"),
         ],
     )
