@@ -9,8 +9,10 @@ noise and the receiver are simulated on the server.
 import copy
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib.util import find_spec
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -246,20 +248,20 @@ class OverTheAir(Strategy):  # type: ignore[misc]  # Flower need not be installe
         return records
 
     def _as_model(self, arrays: ArrayRecord) -> ArrayRecord:
-        """What the inner strategy returns, with the types of the global model."""
-        model: dict[str, NDArray[Any]] = {}
-        for name, array in arrays.items():
-            start = self._start.get(name)
-            value = array.numpy()
-            if start is None:
-                model[name] = value
-            elif start.dtype.kind != "f":
-                model[name] = start
-            else:
-                value = value.astype(start.dtype)
-                variance = name.rpartition(".")[2] == VARIANCE
-                model[name] = np.maximum(value, value.dtype.type(0)) if variance else value
-        return _record(model)
+        """What the inner strategy returns, with the types of the global model.
+
+        The record itself is changed: FedAvgM keeps it, and steps from it in the next round.
+        """
+        for name, start in self._start.items():
+            if name not in arrays:
+                continue
+            value = start
+            if start.dtype.kind == "f":
+                value = arrays[name].numpy().astype(start.dtype)
+                if name.rpartition(".")[2] == VARIANCE:
+                    value = np.maximum(value, value.dtype.type(0))
+            arrays[name] = Array(np.asarray(value))
+        return arrays
 
     def _with_metrics(self, metrics: MetricRecord | None) -> MetricRecord:
         """Metrics of the inner strategy and those of the last round over the air."""
@@ -302,8 +304,13 @@ class PartitionNodes:
     """The partition id of a node is its device. Nodes are asked for it by a query.
 
     The `ClientApp` answers if `answer_partition(app)` was called. In simulations, and for a SuperNode that is
-    started with `--node-config 'partition-id=3'`, the partition id is part of the node's configuration. Nodes
-    that connect later, or again under another node id, are asked before the next round.
+    started with `--node-config 'partition-id=3'`, the partition id is part of the node's configuration.
+
+    Nodes that connect later, or again under another node id, are asked before the next round. The last one to
+    answer takes the place of other nodes of its device, as Flower lists a node that has crashed until its
+    heartbeats are missed. Two nodes that name the same device when all are asked first are refused. Once
+    every device has a node, those that do not answer are left out with a warning, and asked again before the
+    next round.
 
     Parameters
     ----------
@@ -313,35 +320,30 @@ class PartitionNodes:
 
     def __init__(self, timeout_s: float = 600.0) -> None:
         self.timeout_s = checks.at_least("timeout_s", timeout_s, 0.0)
-        self._known: dict[int, int] = {}
+        self._known: dict[int, int] = {}  # devices of nodes, in the order of their answers
 
     def __call__(self, grid: Grid, devices: int) -> Mapping[int, int]:
         """Devices of nodes."""
-        nodes = set(grid.get_node_ids())
-        if len(set(self._known.values())) < devices:
-            nodes = set(_enough_nodes(grid, devices, self.timeout_s))
+        complete = set(range(devices)) <= set(self._known.values())
+        nodes = set(grid.get_node_ids() if complete else _enough_nodes(grid, devices, self.timeout_s))
         asked = sorted(nodes - self._known.keys())
-        queries = [
-            Message(content=RecordDict(), message_type=f"query.{ACTION}", dst_node_id=node) for node in asked
-        ]
-        for reply in grid.send_and_receive(queries, timeout=self.timeout_s) if queries else ():
-            node = reply.metadata.src_node_id
-            if reply.has_error():
-                raise InvalidInput(
-                    f"devices: node {node} does not tell its partition id ({reply.error.reason}); "
-                    "call airpass.flower.answer_partition(app) on the ClientApp"
-                )
-            answer: Any = reply.content[ACTION]["device"]
-            device = int(answer)
-            # A device that comes back under another node id replaces the node that has left.
-            self._known = {old: k for old, k in self._known.items() if k != device or old in nodes}
-            self._known[node] = device
-        missing = set(asked) - self._known.keys()
-        if missing:
-            raise InvalidInput(
-                f"devices: {len(missing)} nodes did not tell their partition id in {self.timeout_s:g} s"
-            )
-        return self._known
+        answers, silence = _partitions(grid, asked, self.timeout_s)
+        if complete:
+            answers = _of_the_link(answers, devices)
+        else:
+            _refuse_two_nodes(answers)
+        before = _newest(self._known, nodes)
+        self._known |= answers
+        found = _newest(self._known, nodes)
+        self._known = {node: k for node, k in self._known.items() if node in nodes or node in found}
+        if silence and len(found) < devices:
+            raise InvalidInput(f"devices: {silence}")
+        if silence:
+            log.warning("devices: %s", silence)
+        if complete:
+            for node in found.keys() - before.keys():
+                log.warning("devices: device %d is node %d from now on", found[node], node)
+        return found
 
 
 def answer_partition(app: ClientApp, key: str = "partition-id") -> None:
@@ -389,14 +391,14 @@ def _checked_devices(found: Any, count: int) -> dict[int, int]:
         raise InvalidInput(f"devices = {text.shown(found)}: must be {{node id: device}}")
     result: dict[int, int] = {}
     for node, device in found.items():
-        number = checks.whole(f"devices[{node}]", device, 0)
+        name = text.shown(node)
+        if isinstance(node, bool) or not isinstance(node, Integral):
+            raise InvalidInput(f"devices: node id {name} must be a whole number")
+        number = checks.whole(f"devices[{name}]", device, 0)
         if number >= count:
-            raise InvalidInput(f"devices[{node}] = {number}: the link has {count} devices, 0 to {count - 1}")
-        if number in result.values():
-            raise InvalidInput(
-                f"devices: two nodes are device {number}; every device needs a node of its own"
-            )
+            raise InvalidInput(f"devices[{name}] = {number}: the link has {count} devices, 0 to {count - 1}")
         result[int(node)] = number
+    _refuse_two_nodes(result)
     if len(result) < count:
         raise InvalidInput(
             f"devices: there are nodes for {len(result)} of the {count} devices of the link; "
@@ -417,6 +419,57 @@ def _enough_nodes(grid: Grid, count: int, timeout_s: float) -> list[int]:
         log.info("Waiting for nodes to connect: %d of %d", len(nodes), count)
         time.sleep(min(POLL_S, timeout_s))
     return nodes
+
+
+def _partitions(grid: Grid, asked: Sequence[int], timeout_s: float) -> tuple[dict[int, int], str]:
+    """Answers to the query for devices, in their order, and a line about nodes that do not answer, if any."""
+    queries = [
+        Message(content=RecordDict(), message_type=f"query.{ACTION}", dst_node_id=node) for node in asked
+    ]
+    answers: dict[int, int] = {}
+    reason = f"no answer in {timeout_s:g} s"
+    for reply in grid.send_and_receive(queries, timeout=timeout_s) if queries else ():
+        if reply.has_error():  # for a node that is gone, the SuperLink replies
+            reason = reply.error.reason
+        else:
+            answer: Any = reply.content[ACTION]["device"]
+            answers[reply.metadata.src_node_id] = int(answer)
+    silent = [node for node in asked if node not in answers]
+    if not silent:
+        return answers, ""
+    more = f" and {len(silent) - 1} more" if len(silent) > 1 else ""
+    return answers, (
+        f"no partition id from node {silent[0]}{more} ({text.one_line(reason, 2 * text.LONGEST_VALUE)}); "
+        "call airpass.flower.answer_partition(app) on the ClientApp"
+    )
+
+
+def _newest(known: Mapping[int, int], connected: Collection[int]) -> dict[int, int]:
+    """One node for each device: the last of those that are connected, else the last of all."""
+    node_of: dict[int, int] = {}
+    for node, device in known.items():
+        if node in connected or node_of.get(device) not in connected:
+            node_of[device] = node
+    return {node: device for device, node in node_of.items()}
+
+
+def _of_the_link(answers: Mapping[int, int], count: int) -> dict[int, int]:
+    """Answers that name a device of the link."""
+    for node, device in answers.items():
+        if not 0 <= device < count:
+            log.warning(
+                "devices: node %d is device %d, and the link has %d devices; left out", node, device, count
+            )
+    return {node: device for node, device in answers.items() if 0 <= device < count}
+
+
+def _refuse_two_nodes(device_of: Mapping[int, int]) -> None:
+    """Every device needs a node of its own."""
+    for device, count in Counter(device_of.values()).most_common(1):
+        if count > 1:
+            raise InvalidInput(
+                f"devices: two nodes are device {device}; every device needs a node of its own"
+            )
 
 
 def _only(reply: Message, kind: str, records: Mapping[str, Any]) -> list[Any]:

@@ -20,8 +20,9 @@ its `postprocess_server` gets the received sum. What comes after it changes stat
 more. So `OverTheAir` comes last.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,8 @@ class OverTheAir(Postprocessor):  # type: ignore[misc]  # pfl need not be instal
     ----------
     rounds
         What is known about each round, a list of `airpass.learning.air_rounds.AirRound`.
+    cohorts
+        Number of cohorts so far, of training and of validation.
     """
 
     def __init__(
@@ -92,6 +95,7 @@ class OverTheAir(Postprocessor):  # type: ignore[misc]  # pfl need not be instal
         self.device_of = _checked_devices(devices, self.air.devices)
         self.round = checks.whole("first_round", first_round, 1)
         self.rounds: list[AirRound] = []
+        self.cohorts = 0
         self._updates: dict[int, dict[str, Single]] = {}  # of the users of this process
         self._weights: dict[int, float] = {}
 
@@ -99,6 +103,12 @@ class OverTheAir(Postprocessor):  # type: ignore[misc]  # pfl need not be instal
         """Users that the coming round selects, in the order of their devices."""
         user_of = {device: user for user, device in self.device_of.items()}
         return [user_of[device] for device in self.air.selected(self.round)]
+
+    def others(self) -> list[Any]:
+        """Users that the coming round does not select, in the order of their devices."""
+        selected = set(self.users())
+        in_order = sorted(self.device_of, key=self.device_of.__getitem__)
+        return [user for user in in_order if user not in selected]
 
     def postprocess_one_user(
         self, *, stats: MappedVectorStatistics, user_context: UserContext
@@ -133,6 +143,13 @@ class OverTheAir(Postprocessor):  # type: ignore[misc]  # pfl need not be instal
         }
         self._weights[device] = weight
         return stats, Metrics()
+
+    def postprocess_server_metrics(
+        self, *, central_context: CentralContext, aggregate_metrics: Metrics
+    ) -> Metrics:
+        """Count the cohorts: pfl calls this in all processes after each one."""
+        self.cohorts += 1
+        return Metrics()
 
     def postprocess_server(
         self, *, stats: MappedVectorStatistics, central_context: CentralContext, aggregate_metrics: Metrics
@@ -174,11 +191,11 @@ class OverTheAir(Postprocessor):  # type: ignore[misc]  # pfl need not be instal
 
 
 class SelectedUsers:
-    """A user sampler for `FederatedDataset` that draws the selected users of a round.
+    """A user sampler for `FederatedDataset` that draws the selected users of a round before all others.
 
-    They come in the order of their devices. If the link of a round selects nobody, it draws the first user,
-    whose update is not used. Do not give `user_id_to_weight` to the data set in several processes: it draws
-    users of later rounds in advance.
+    Both come in the order of their devices. Every cohort, of training or validation, starts with the first
+    selected user. Do not give `user_id_to_weight` to the data set in several processes: it draws users of
+    later rounds in advance.
 
     Parameters
     ----------
@@ -188,20 +205,22 @@ class SelectedUsers:
 
     def __init__(self, air: OverTheAir) -> None:
         self._air = checks.instance("air", air, OverTheAir, "the postprocessor")
-        self._round = 0
-        self._drawn = 0
+        self._cohort = (0, 0)
+        self._users: Iterator[Any] = iter(())
 
     def __call__(self) -> Any:
         """Draw a user."""
-        if self._round != self._air.round:
-            self._round, self._drawn = self._air.round, 0
-        users = self._air.users() or list(self._air.device_of)[:1]
-        self._drawn += 1
-        return users[(self._drawn - 1) % len(users)]
+        cohort = (self._air.round, self._air.cohorts)
+        if self._cohort != cohort:
+            self._cohort, self._users = cohort, cycle(self._air.users() + self._air.others())
+        return next(self._users)
 
 
 class SelectedCohort(HyperParam):  # type: ignore[misc]  # pfl need not be installed for type checks
-    """The number of selected users of a round, at least one; for `train_cohort_size`.
+    """The number of selected users of a round, at least one for each process; for `train_cohort_size`.
+
+    pfl adds up the statistics of all processes, so none may be without a user. `SelectedUsers` fills the
+    cohort with users that are not selected, whose updates are not used.
 
     Parameters
     ----------
@@ -214,7 +233,14 @@ class SelectedCohort(HyperParam):  # type: ignore[misc]  # pfl need not be insta
 
     def value(self) -> int:
         """The number of the coming round."""
-        return max(len(self._air.users()), 1)
+        processes = int(get_default_framework_module().distributed.world_size)
+        count = len(self._air.device_of)
+        if processes > count:
+            raise InvalidInput(
+                f"there are {processes} processes for {count} users, and each needs one in every round; "
+                f"start at most {count}"
+            )
+        return max(len(self._air.users()), processes)
 
 
 def _checked_devices(devices: Any, count: int) -> dict[Any, int]:

@@ -1,7 +1,7 @@
 """Training by pfl with the local steps of the package; a program for several processes."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from pfl.model.pytorch import PyTorchModel
 from torch.nn import functional
 
 import bridging
+from airpass import Link
 from airpass.core.randomness import Purpose, stream
 from airpass.learning.client import draw_batches
 from airpass.learning.data.partition import FederatedData
@@ -58,6 +59,13 @@ class Watch(TrainingProcessCallback):  # type: ignore[misc]
         return False, Metrics()
 
 
+def of_sizes(link: Link, sizes: Iterable[int]) -> list[Link]:
+    """Links with the same beam that select the given numbers of devices."""
+    from_best = np.sort(link.scores)[::-1]
+    factors = [1.001 / from_best[size - 1] if size else 0.999 / from_best[0] for size in sizes]
+    return [replace(link, budget=link.budget * factor) for factor in factors]
+
+
 def trained(
     link: Any,
     data: FederatedData,
@@ -66,14 +74,23 @@ def trained(
     sampler: Any = None,
     cohort: Any = None,
     devices: Any = None,
+    validated: int = 0,
+    drawn: Any = None,
 ) -> tuple[NDArray[np.float32], OverTheAir, list[Metrics]]:
-    """State of the model in the end, the postprocessor, and the metrics."""
+    """State of the model in the end, the postprocessor, and the metrics.
+
+    With `validated`, as many users are drawn for validation after each round. `drawn` gets all drawn users.
+    """
     options = replace(bridging.OPTIONS, rounds=rounds)
     trainer = bridging.trainer(data, options)
     air = OverTheAir(link, USERS if devices is None else devices, seed=bridging.SEED)
-    users = FederatedDataset(
-        lambda user: Share(trainer, USERS.index(user), air.round), sampler or SelectedUsers(air)
-    )
+
+    def share(user: Any) -> Share:
+        if drawn is not None:
+            drawn.append(user)
+        return Share(trainer, USERS.index(user), air.round)
+
+    users = FederatedDataset(share, sampler or SelectedUsers(air))
     net: Any = trainer.flat.model
     net.loss = lambda x, y: functional.cross_entropy(net(x), y)
     net.metrics = lambda x, y: {}
@@ -87,9 +104,9 @@ def trained(
     FederatedAveraging().run(
         algorithm_params=NNAlgorithmParams(
             central_num_iterations=rounds,
-            evaluation_frequency=rounds + 1,
+            evaluation_frequency=1 if validated else rounds + 1,
             train_cohort_size=cohort or SelectedCohort(air),
-            val_cohort_size=0,
+            val_cohort_size=validated,
         ),
         backend=SimulatedBackend(
             training_data=users, val_data=users, postprocessors=[WeightByDatapoints(), *before, air]
@@ -110,7 +127,14 @@ def trained(
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
+    directory, sizes, validated = sys.argv[1], sys.argv[2].split(","), int(sys.argv[3])
     scenario, data = bridging.prepared()
-    state, air, _ = trained(bridging.designed(scenario), data)
-    rank = torch.distributed.get_rank()
-    np.savez(f"{sys.argv[1]}/{rank}.npz", state=state, senders=[len(one.senders) for one in air.rounds])
+    links = of_sizes(bridging.designed(scenario), map(int, sizes))
+    drawn: list[str] = []
+    state, air, _ = trained(links, data, validated=validated, drawn=drawn)
+    np.savez(
+        f"{directory}/{torch.distributed.get_rank()}.npz",
+        state=state,
+        senders=[len(one.senders) for one in air.rounds],
+        drawn=drawn,
+    )

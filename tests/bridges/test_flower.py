@@ -65,6 +65,7 @@ class Nodes(Grid):  # type: ignore[misc]
         self.app = app
         self.device_of = dict(DEVICE_OF if device_of is None else device_of)
         self.asked: list[tuple[str, int]] = []
+        self.fails: set[int] = set()
 
     def set_run(self, run: Any) -> None:
         raise NotImplementedError
@@ -95,6 +96,8 @@ class Nodes(Grid):  # type: ignore[misc]
             config = {"partition-id": self.device_of[node]}
             context = Context(run_id=1, node_id=node, node_config=config, state=RecordDict(), run_config={})
             try:
+                if node in self.fails:
+                    raise RuntimeError("no memory")
                 replies.append(self.app(message, context))
             except Exception as error:
                 replies.append(Message(Error(code=1, reason=str(error)), reply_to=message))
@@ -130,6 +133,13 @@ def start_of(data: FederatedData, options: Any) -> ArrayRecord:
 
 def state_of(arrays: ArrayRecord) -> Any:
     return bridging.flat(array.numpy() for array in arrays.values())
+
+
+def partitions() -> ClientApp:
+    """Nodes that tell which device they are."""
+    app = ClientApp()
+    answer_partition(app)
+    return app
 
 
 SHAPES = {"a.weight": (3, 4), "a.bias": (4,), "scale": ()}
@@ -332,6 +342,44 @@ class TestAggregation:
         assert arrays["norm.running_var"].numpy().min() == 0.0
         assert arrays["norm.running_mean"].numpy().min() < 0.0
 
+    def test_momentum_steps_from_variances_that_were_negative(self, setting: Any) -> None:
+        """Against the formulas of Flower's FedAvgM, worked out by hand for three rounds."""
+        start = {name: value.numpy().copy() for name, value in bridging.normalised().state_dict().items()}
+        start["1.running_var"].fill(1e-3)
+        sent = [name for name, value in start.items() if value.dtype.kind == "f"]
+
+        def changed(name: str, value: Any, device: int, number: int) -> Any:
+            step = np.random.default_rng(device).normal(size=value.shape) + (-5.0 if number == 1 else 15.0)
+            return value + np.float32(0.1) * np.asarray(step, np.float32) if name in sent else value
+
+        def app(message: Message, context: Context) -> Message:
+            device, number = context.node_config["partition-id"], message.content["config"]["server-round"]
+            arrays = message.content["arrays"].items()
+            values = {name: changed(name, array.numpy(), device, number) for name, array in arrays}
+            return reply_to(message, values, **{"num-examples": 1})
+
+        inner = FedAvgM(server_learning_rate=0.5, server_momentum=0.9, **EVERYONE)
+        over = OverTheAir(inner, setting[2], DEVICE_OF, seed=bridging.SEED)
+        air, grid = AirRounds(setting[2], seed=bridging.SEED), Nodes(app)
+        given, moment = start, dict.fromkeys(sent, 0.0)
+        for number in (1, 2, 3):
+            arrays, _ = a_round(over, grid, record(given), number)
+            assert arrays is not None
+            changes = {
+                k: [changed(name, given[name], k, number) - given[name] for name in sent]
+                for k in air.selected(number)
+            }
+            mean, _ = air.aggregate(number, changes)
+            for name, change in zip(sent, mean, strict=True):
+                moment[name] = 0.9 * moment[name] + change
+                expected = given[name] + 0.5 * moment[name]
+                if name == "1.running_var":
+                    assert (expected.max() < 0.0) if number == 1 else (expected.min() > 0.0)
+                    expected = np.maximum(expected, 0.0)
+                np.testing.assert_allclose(arrays[name].numpy(), expected, rtol=0, atol=5e-6)
+            assert arrays["1.num_batches_tracked"].numpy().dtype == np.int64
+            given = {name: array.numpy() for name, array in arrays.items()}
+
     def test_double_precision(self, setting: Any) -> None:
         start = {name: value.astype(np.float64) for name, value in model().items() if name != "count"}
         over = OverTheAir(FedAvg(**EVERYONE), setting[2], DEVICE_OF, seed=bridging.SEED)
@@ -423,9 +471,7 @@ class TestNodes:
         assert SortedNodes(60.0)(Late(drift), 3) == {0: 0, 1: 1, 2: 2}
 
     def test_partitions_are_asked_once(self) -> None:
-        app = ClientApp()
-        answer_partition(app)
-        grid, find = Nodes(app), PartitionNodes()
+        grid, find = Nodes(partitions()), PartitionNodes()
         assert find(grid, bridging.DEVICES) == DEVICE_OF
         assert find(grid, bridging.DEVICES) == DEVICE_OF
         assert grid.asked == [("query.airpass_device", node) for node in sorted(NODES)]
@@ -438,8 +484,70 @@ class TestNodes:
             PartitionNodes()(Nodes(ClientApp()), bridging.DEVICES)
         grid = Nodes(drift)
         grid.send_and_receive = lambda *_, **__: []  # type: ignore[method-assign]
-        with pytest.raises(InvalidInput, match="10 nodes did not tell their partition id in 5 s"):
+        with pytest.raises(InvalidInput, match=r"node 17 and 9 more \(no answer in 5 s\)"):
             PartitionNodes(5.0)(grid, bridging.DEVICES)
+
+    def test_a_node_that_starts_again(self, caplog: pytest.LogCaptureFixture) -> None:
+        find, grid = PartitionNodes(), Nodes(partitions())
+        others = {node: k for node, k in DEVICE_OF.items() if k}
+        find(grid, bridging.DEVICES)
+        for old, new in ((901, 9000), (9000, 9001), (9001, 4)):
+            grid.device_of[new] = 0  # the old node is still listed
+            grid.fails.add(old)
+            grid.asked.clear()
+            for _ in range(2):
+                assert find(grid, bridging.DEVICES) == {new: 0} | others
+            assert [node for _, node in grid.asked] == [new]
+            assert f"device 0 is node {new} from now on" in caplog.text
+        for gone in (901, 9000, 9001):
+            del grid.device_of[gone]
+        assert find(grid, bridging.DEVICES) == {4: 0} | others
+        del grid.device_of[4]
+        assert find(grid, bridging.DEVICES) == {4: 0} | others  # no other node is device 0
+        grid.device_of[901] = 0  # an id that has been away
+        grid.fails.clear()
+        assert find(grid, bridging.DEVICES) == {901: 0} | others
+
+    def test_training_goes_on_when_a_node_starts_again(self, setting: Any) -> None:
+        over = OverTheAir(FedAvg(**EVERYONE), setting[2], PartitionNodes(), seed=bridging.SEED)
+        grid = Nodes(partitions())
+        grid.app.train()(drift)
+        a_round(over, grid, record(model()))
+        first = over.rounds[0].senders[0]
+        grid.device_of[9000] = first
+        grid.fails.add(NODES[first])
+        grid.asked.clear()
+        a_round(over, grid, record(model()), 2)
+        assert over.rounds[1].senders == over.rounds[0].senders
+        trained = [node for kind, node in grid.asked if kind == "train"]
+        assert 9000 in trained
+        assert NODES[first] not in trained
+
+    def test_late_nodes_that_do_not_answer(self, caplog: pytest.LogCaptureFixture) -> None:
+        find, grid = PartitionNodes(), Nodes(partitions())
+        find(grid, bridging.DEVICES)
+        grid.device_of |= {5000: 3, 5001: bridging.DEVICES}
+        grid.fails.add(5000)
+        assert find(grid, bridging.DEVICES) == DEVICE_OF
+        assert "no partition id from node 5000 (no memory)" in caplog.text
+        assert "node 5001 is device 10, and the link has 10 devices; left out" in caplog.text
+        grid.fails.clear()
+        assert find(grid, bridging.DEVICES) == {5000: 3} | {n: k for n, k in DEVICE_OF.items() if k != 3}
+
+    def test_a_spare_node_that_does_not_answer(self, caplog: pytest.LogCaptureFixture) -> None:
+        grid = Nodes(partitions(), DEVICE_OF | {5000: 3})
+        grid.fails.add(5000)  # of an earlier run, and still listed
+        assert PartitionNodes()(grid, bridging.DEVICES) == DEVICE_OF
+        assert "no partition id from node 5000" in caplog.text
+        grid.fails.add(NODES[3])
+        with pytest.raises(InvalidInput, match=r"no partition id from node 44 and 1 more \(no memory\)"):
+            PartitionNodes()(grid, bridging.DEVICES)
+
+    def test_two_nodes_that_are_one_device_from_the_start(self) -> None:
+        find, grid = PartitionNodes(), Nodes(partitions(), DEVICE_OF | {5000: 3})
+        for _ in range(2):
+            with pytest.raises(InvalidInput, match=r"^devices: two nodes are device 3; every"):
+                find(grid, bridging.DEVICES)
 
     @pytest.mark.parametrize(
         ("devices", "message"),
@@ -448,6 +556,8 @@ class TestNodes:
             (DEVICE_OF | {1: 3}, "two nodes are device 3"),
             (DEVICE_OF | {1: 10}, r"devices\[1\] = 10: the link has 10 devices, 0 to 9"),
             (DEVICE_OF | {1: "x"}, r"devices\[1\] = 'x': must be a whole number"),
+            ({"a": 0}, "^devices: node id 'a' must be a whole number$"),
+            ({1.5: 0}, "node id 1.5 must be a whole number"),
             (lambda grid, count: [1, 2], r"devices = \[1, 2\]: must be"),
         ],
     )
