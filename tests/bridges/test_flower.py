@@ -361,7 +361,8 @@ class TestAggregation:
         inner = FedAvgM(server_learning_rate=0.5, server_momentum=0.9, **EVERYONE)
         over = OverTheAir(inner, setting[2], DEVICE_OF, seed=bridging.SEED)
         air, grid = AirRounds(setting[2], seed=bridging.SEED), Nodes(app)
-        given, moment = start, dict.fromkeys(sent, 0.0)
+        given = start
+        moment: dict[str, Any] = dict.fromkeys(sent, 0.0)
         for number in (1, 2, 3):
             arrays, _ = a_round(over, grid, record(given), number)
             assert arrays is not None
