@@ -248,20 +248,20 @@ class OverTheAir(Strategy):  # type: ignore[misc]  # Flower need not be installe
         return records
 
     def _as_model(self, arrays: ArrayRecord) -> ArrayRecord:
-        """What the inner strategy returns, with the types of the global model."""
-        model: dict[str, NDArray[Any]] = {}
-        for name, array in arrays.items():
-            start = self._start.get(name)
-            value = array.numpy()
-            if start is None:
-                model[name] = value
-            elif start.dtype.kind != "f":
-                model[name] = start
-            else:
-                value = value.astype(start.dtype)
-                variance = name.rpartition(".")[2] == VARIANCE
-                model[name] = np.maximum(value, value.dtype.type(0)) if variance else value
-        return _record(model)
+        """What the inner strategy returns, with the types of the global model.
+
+        The record itself is changed: FedAvgM keeps it, and steps from it in the next round.
+        """
+        for name, start in self._start.items():
+            if name not in arrays:
+                continue
+            value = start
+            if start.dtype.kind == "f":
+                value = arrays[name].numpy().astype(start.dtype)
+                if name.rpartition(".")[2] == VARIANCE:
+                    value = np.maximum(value, value.dtype.type(0))
+            arrays[name] = Array(np.asarray(value))
+        return arrays
 
     def _with_metrics(self, metrics: MetricRecord | None) -> MetricRecord:
         """Metrics of the inner strategy and those of the last round over the air."""

@@ -342,6 +342,45 @@ class TestAggregation:
         assert arrays["norm.running_var"].numpy().min() == 0.0
         assert arrays["norm.running_mean"].numpy().min() < 0.0
 
+    def test_momentum_steps_from_variances_that_were_negative(self, setting: Any) -> None:
+        """Against the formulas of Flower's FedAvgM, worked out by hand for three rounds."""
+        start = {name: value.numpy().copy() for name, value in bridging.normalised().state_dict().items()}
+        start["1.running_var"].fill(1e-3)
+        sent = [name for name, value in start.items() if value.dtype.kind == "f"]
+
+        def changed(name: str, value: Any, device: int, number: int) -> Any:
+            step = np.random.default_rng(device).normal(size=value.shape) + (-5.0 if number == 1 else 15.0)
+            return value + np.float32(0.1) * np.asarray(step, np.float32) if name in sent else value
+
+        def app(message: Message, context: Context) -> Message:
+            device, number = context.node_config["partition-id"], message.content["config"]["server-round"]
+            arrays = message.content["arrays"].items()
+            values = {name: changed(name, array.numpy(), device, number) for name, array in arrays}
+            return reply_to(message, values, **{"num-examples": 1})
+
+        inner = FedAvgM(server_learning_rate=0.5, server_momentum=0.9, **EVERYONE)
+        over = OverTheAir(inner, setting[2], DEVICE_OF, seed=bridging.SEED)
+        air, grid = AirRounds(setting[2], seed=bridging.SEED), Nodes(app)
+        given: dict[str, Any] = start
+        moment: dict[str, Any] = dict.fromkeys(sent, 0.0)
+        for number in (1, 2, 3):
+            arrays, _ = a_round(over, grid, record(given), number)
+            assert arrays is not None
+            changes = {
+                k: [changed(name, given[name], k, number) - given[name] for name in sent]
+                for k in air.selected(number)
+            }
+            mean, _ = air.aggregate(number, changes)
+            for name, change in zip(sent, mean, strict=True):
+                moment[name] = 0.9 * moment[name] + change
+                expected = given[name] + 0.5 * moment[name]
+                if name == "1.running_var":
+                    assert (expected.max() < 0.0) if number == 1 else (expected.min() > 0.0)
+                    expected = np.maximum(expected, 0.0)
+                np.testing.assert_allclose(arrays[name].numpy(), expected, rtol=0, atol=5e-6)
+            assert arrays["1.num_batches_tracked"].numpy().dtype == np.int64
+            given = {name: array.numpy() for name, array in arrays.items()}
+
     def test_double_precision(self, setting: Any) -> None:
         start = {name: value.astype(np.float64) for name, value in model().items() if name != "count"}
         over = OverTheAir(FedAvg(**EVERYONE), setting[2], DEVICE_OF, seed=bridging.SEED)
