@@ -361,7 +361,7 @@ class TestAggregation:
         inner = FedAvgM(server_learning_rate=0.5, server_momentum=0.9, **EVERYONE)
         over = OverTheAir(inner, setting[2], DEVICE_OF, seed=bridging.SEED)
         air, grid = AirRounds(setting[2], seed=bridging.SEED), Nodes(app)
-        given = start
+        given: dict[str, Any] = start
         moment: dict[str, Any] = dict.fromkeys(sent, 0.0)
         for number in (1, 2, 3):
             arrays, _ = a_round(over, grid, record(given), number)
