@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from airpass.study import report
-from airpass.study.claims import Results, best_array, claims_of, judge
+from airpass.study.claims import claims_of, judge
 from airpass.study.paper import figures, schemes
 from airpass.study.summary import Mean, draws_to_exclude, holm, mean, p_value
 from airpass.study.trial import Row, Trial
+from airpass.study.values import Results, best_array
 from airpass.study.verdicts import NUMBER, Part, Verdict, adjusted, combined, compare, multiplicity, within
 
 BASE: Trial = replace(figures()["fig2"].trials("smoke")[0], x=None, x_label="")

@@ -842,7 +842,7 @@ class TestCommands:
 class TestFigures:
     def test_the_number_of_trials_is_declared(self) -> None:
         expected = {
-            "fig2": (20, 20), "fig3": (3, 3), "fig4": (10, 10), "fig5": (1, 1), "fig6": (20, 20),
+            "fig2": (20, 20), "fig3": (3, 3), "fig4": (10, 10), "fig5": (3, 3), "fig6": (20, 20),
             "fig7": (20, 20), "fig8": (20, 20), "fig9": (50, 10), "table1": (50, 10),
         }  # fmt: skip
         for name, (most, slow) in expected.items():

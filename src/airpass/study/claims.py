@@ -11,7 +11,6 @@ with equal effort on both sides, and for the best known method on both sides (se
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -20,9 +19,7 @@ from airpass.learning import FEDAVG
 from airpass.study.paper import table1
 from airpass.study.paper.curves import PANELS
 from airpass.study.paper.fig9 import of_rule
-from airpass.study.paper.plan import PLANS
 from airpass.study.paper.schemes import (
-    ARRAYS,
     AS_PRINTED,
     BEST_KNOWN,
     BY_TURNS,
@@ -31,8 +28,9 @@ from airpass.study.paper.schemes import (
     TURNS,
     Comparison,
 )
-from airpass.study.summary import last_round, mean
+from airpass.study.summary import mean
 from airpass.study.trial import SECONDS, Row
+from airpass.study.values import Results, Rival, Rows, best_array, minus
 from airpass.study.verdicts import (
     DEVICES,
     NO_LIMIT,
@@ -62,39 +60,6 @@ TRAINED_ACCURACY = {"MNIST": 0.85, "CIFAR-10": 0.60}
 SUBJECTS = {AS_PRINTED: "airpass", BEST_KNOWN: "airpass-plus"}
 CLOSE_SUBJECTS = {**SUBJECTS, BY_TURNS: TURNS}
 
-Rows = Mapping[str, Sequence[Row]]  # by figure
-
-
-@dataclass(frozen=True)
-class Results:
-    """The rows of a figure, by metric, scheme and point at the last round."""
-
-    name: str
-    rows: Sequence[Row]
-    scale: str | None = None
-
-    @cached_property
-    def _last(self) -> dict[tuple[str, str, str], dict[int, float]]:
-        found: dict[tuple[str, str, str], dict[int, float]] = {}
-        for row in last_round(self.rows):
-            found.setdefault((row.metric, row.scheme, row.x_label), {})[row.trial] = row.value
-        return found
-
-    def values(self, metric: str, scheme: str, point: str = "") -> Values:
-        """A metric by trial; empty if there are no rows."""
-        return self._last.get((metric, scheme, point), {})
-
-    def places(self, *schemes: str) -> dict[str, float]:
-        """Points at which one of the schemes has rows, with their positions, in the order of the axis."""
-        places = {row.x_label: row.x or 0.0 for row in self.rows if row.scheme in schemes}
-        return dict(sorted(places.items(), key=lambda place: place[1]))
-
-    def declared(self, *schemes: str) -> int | None:
-        """Number of trials of the plan that all schemes have."""
-        if self.scale is None:
-            return None
-        return min(PLANS[self.scale][self.name].count(scheme) for scheme in schemes)
-
 
 @dataclass(frozen=True)
 class Study:
@@ -114,11 +79,6 @@ class Study:
 
 
 Test = Callable[[Study], list[Part]]
-
-
-def minus(first: Values, second: Values) -> Values:
-    """Differences within trials."""
-    return {trial: first[trial] - second[trial] for trial in sorted(first.keys() & second.keys())}
 
 
 def _ahead(found: Results, scheme: str, other: str, point: str = "") -> Values:
@@ -257,45 +217,6 @@ def _falls(figure: str, letter: str) -> Test:
         return parts
 
     return test
-
-
-class Rival(NamedTuple):
-    """A scheme that another one is compared with at a point."""
-
-    name: str
-    values: Values
-
-
-def best_array(
-    found: Results, point: str, arrays: Sequence[str] = tuple(ARRAYS), metric: str = "selected_count"
-) -> Rival:
-    """The array with the most selected devices at a point.
-
-    Parameters
-    ----------
-    found
-        Results of a figure.
-    point
-        Point of the axis.
-    arrays
-        Names of the arrays.
-    metric
-        Number of selected, or of aligned, devices.
-
-    Returns
-    -------
-    Rival
-        The array with the largest mean over the trials that all arrays with rows have, and its numbers
-        of devices. Of arrays with the same mean it is the first. The name says so if arrays are missing.
-    """
-    counts = {name: found.values(metric, name, point) for name in arrays}
-    known = {name: values for name, values in counts.items() if values}
-    common = set.intersection(*map(set, known.values())) if known else set()
-    if not common:
-        return Rival("the best array", {})
-    best = max(known, key=lambda name: float(np.mean([known[name][trial] for trial in sorted(common)])))
-    missing = "" if len(known) == len(arrays) else f", of {len(known)} of {len(arrays)} arrays"
-    return Rival(f"the best array ({display_name(best)}{missing})", known[best])
 
 
 @dataclass(frozen=True)

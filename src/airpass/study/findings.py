@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 from airpass.core.display import display_name
 from airpass.learning import FEDAVG
-from airpass.study.claims import Results, Rows, best_array, minus
 from airpass.study.paper.curves import PANELS
 from airpass.study.paper.fig9 import SCALES, of_rule
 from airpass.study.paper.schemes import BEST_ARRAY, COMPARISONS, TRAINED_ARRAY, TURNS, Comparison
 from airpass.study.summary import Mean, mean
 from airpass.study.trial import SECONDS
+from airpass.study.values import Results, Rows, best_array, minus
 from airpass.study.verdicts import FAILS, FEWEST, HOLDS, Values, within
 
 PLUS = "airpass-plus"

@@ -15,7 +15,7 @@ from airpass.core.files import write_atomically
 from airpass.core.locks import folder_locks
 from airpass.core.registry import Report, discard
 from airpass.study.charts import WIDE_IN, sweep_chart
-from airpass.study.claims import Rows, claims_of, judge
+from airpass.study.claims import claims_of, judge
 from airpass.study.findings import findings
 from airpass.study.known import known_figures
 from airpass.study.paper.base import PaperFigure
@@ -28,6 +28,7 @@ from airpass.study.store import Store, set_aside, skip
 from airpass.study.sweep import Sweep
 from airpass.study.tables import Table, best, heading
 from airpass.study.trial import Row, Trial
+from airpass.study.values import Rows
 
 OnDone = Callable[[Trial], None]
 

@@ -1,7 +1,7 @@
 """Figure 5: test accuracy on CIFAR-10 against rounds, AirPASS and its variants.
 
-Two panels are additions, for the reason given in figure 4. The scale "paper" has one draw and 250 rounds, as
-a round trains fifty devices.
+Two panels are additions, for the reason given in figure 4. A round trains fifty devices: at the scale
+"paper", mini-batches have 16 images instead of 64. A step takes 0.3 of the time, which pays for three draws.
 """
 
 from airpass.study.paper.curves import CIFAR, PANELS, VARIANTS, TrainingFigure
@@ -16,7 +16,7 @@ FIGURE = TrainingFigure(
     changes={
         "smoke": {"rounds": 4, "evaluate_every": 2},
         "lite": {"rounds": 20, "evaluate_every": 4},
-        "paper": {"rounds": 250, "evaluate_every": 10},
+        "paper": {"rounds": 300, "evaluate_every": 20, "batch": 16},
     },
     size=(50, 10, 10),
     smoke_size=(12, 3, 3),

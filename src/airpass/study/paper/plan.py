@@ -68,9 +68,8 @@ PLANS: dict[str, dict[str, Plan]] = {
     },
     "paper": {
         **dict.fromkeys(("fig2", "fig6", "fig7", "fig8"), Plan(20, first_seed=FRESH)),
-        "fig3": Plan(3, first_seed=FRESH),
+        **dict.fromkeys(("fig3", "fig5"), Plan(3, first_seed=FRESH)),
         "fig4": Plan(10, first_seed=FRESH),
-        "fig5": Plan(1, first_seed=FRESH),
         **dict.fromkeys(("fig9", "table1"), Plan(50, 10, first_seed=FRESH)),
         **dict.fromkeys(ADDED, Plan(20, 5, first_seed=FRESH)),
     },
