@@ -7,6 +7,7 @@ set -eu
 python=$1 extras=$2
 repository=$(cd "$(dirname "$0")/.." && pwd)
 folder=$(mktemp -d)
+chmod 755 "$folder" # a test runs the package as another user
 trap 'rm -rf "$folder"' EXIT
 
 "$python" -m venv "$folder/venv"

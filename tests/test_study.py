@@ -833,6 +833,11 @@ class TestCommands:
         for figure, scale in (("fig9", "lite"), ("fig3", "smoke")):
             outcome = run("reproduce", figure, "--scale", scale, "--out", tmp_path)
             assert_refused(outcome, "holds fig3 at scale lite", f"not {figure} at scale {scale}", "--out")
+        assert_refused(run("train", "--out", tmp_path), "holds a study, not training runs", "--out")
+        trained = tmp_path / "trained"
+        trained.mkdir()
+        (trained / "history.json").write_text("{}")
+        assert_refused(run("reproduce", "fig3", "--out", trained), "holds training runs, not fig3", "--out")
         (tmp_path / "provenance.json").write_text("{")
         assert_refused(
             run("reproduce", "fig3", "--out", tmp_path), "provenance.json", "not JSON", "delete it"

@@ -461,7 +461,7 @@ class Link(Result):
         """Summary of the result, for `repr`."""
         count = self.selected_count
         text = f"{count} of {self.weights.size} devices, {named_score(count, self.weakest_score)}"
-        return text if np.isnan(self.mse) else f"{text}, MSE {self.mse:.3g} ({self.sdr_db:.1f} dB SDR)"
+        return text if np.isnan(self.mse) else f"{text}, MSE {self.mse:.3g} ({self.sdr_db:z.1f} dB SDR)"
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

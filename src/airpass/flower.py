@@ -328,9 +328,8 @@ class PartitionNodes:
         nodes = set(grid.get_node_ids() if complete else _enough_nodes(grid, devices, self.timeout_s))
         asked = sorted(nodes - self._known.keys())
         answers, silence = _partitions(grid, asked, self.timeout_s)
-        if complete:
-            answers = _of_the_link(answers, devices)
-        else:
+        answers = _of_the_link(answers, devices)
+        if not complete:
             _refuse_two_nodes(answers)
         before = _newest(self._known, nodes)
         self._known |= answers

@@ -544,6 +544,11 @@ class TestNodes:
         with pytest.raises(InvalidInput, match=r"no partition id from node 44 and 1 more \(no memory\)"):
             PartitionNodes()(grid, bridging.DEVICES)
 
+    def test_more_nodes_than_devices_from_the_start(self, caplog: pytest.LogCaptureFixture) -> None:
+        grid = Nodes(partitions(), DEVICE_OF | {5000: bridging.DEVICES, 5001: bridging.DEVICES})
+        assert PartitionNodes()(grid, bridging.DEVICES) == DEVICE_OF
+        assert "node 5001 is device 10, and the link has 10 devices; left out" in caplog.text
+
     def test_two_nodes_that_are_one_device_from_the_start(self) -> None:
         find, grid = PartitionNodes(), Nodes(partitions(), DEVICE_OF | {5000: 3})
         for _ in range(2):

@@ -242,6 +242,8 @@ def train(
     if mse_threshold is not None:
         scenario = scenario.with_radio(mse_threshold=mse_threshold)
     folder = out if out is not None else run_folder(Path("runs") / f"train-{Path(dataset).stem}", resume)
+    if (folder / "provenance.json").exists():
+        raise InvalidInput(f"{folder}: holds a study, not training runs: give another --out")
     run: Callable[..., list[TrainingRun]]
     if channels is None:
         if channel_blocks is not None:

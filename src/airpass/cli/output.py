@@ -95,7 +95,8 @@ def print_training(runs: Sequence["TrainingRun"], folder: Path | None, status: b
     if any(record.predicted_mse > 1.0001 * limit for run in runs for record in run.history):
         screen.print(
             f"\nThe MSE exceeds the design's limit of {limit:g} in some rounds: devices with larger updates "
-            "than the others would need more power than they have (docs/howto/learning.md).",
+            "than the others would need more power than they have "
+            "(documentation: Learning over the air, Steps of a round).",
             soft_wrap=True,
         )
     ended = [f"{run.scheme} {run.status}" for run in runs if run.status != "done"]
@@ -351,7 +352,7 @@ def print_draws(
             *([verdicts[t]] if verdicts else []),
             f"{selection.weakest_score:.4g}" if counts[t] else "-",
             f"{selection.mse:.4g}" if known else "-",
-            f"{selection.sdr_db:.1f} dB" if known else "-",
+            f"{selection.sdr_db:z.1f} dB" if known else "-",
             f"{selection.seconds:.3g}",
         )
     screen.print(table)
@@ -372,7 +373,7 @@ def _print_summary(screen: Any, selection: "Design | Selection", bounds: Sequenc
     parts.append(f"{named_score(count, selection.weakest_score, '.4g')} (threshold 1)")
     if count and selection.mse_threshold is not None:
         more.append(
-            f"MSE {selection.mse:.4g} (limit {selection.mse_threshold:g}), SDR {selection.sdr_db:.1f} dB"
+            f"MSE {selection.mse:.4g} (limit {selection.mse_threshold:.4g}), SDR {selection.sdr_db:z.1f} dB"
         )
     more.append(f"{selection.seconds:.3g} s")
     ctx = click.get_current_context(silent=True)

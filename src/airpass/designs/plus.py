@@ -195,7 +195,7 @@ def _merged(traces: Sequence[_Trace]) -> tuple[Step, ...]:
 
 @dataclass(frozen=True)
 class AirpassPlus(DesignMethod):
-    """Joint search over devices, beam and layout; selects the most devices.
+    """Joint search over devices, beam and layout; the default.
 
     Measurements behind the defaults are in docs/science/airpass-plus.md.
     """

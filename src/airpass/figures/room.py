@@ -99,7 +99,7 @@ def _draw_room(figure: Figure, axes: Axes, design: Design) -> None:
     axes.set(xlabel="x, m", ylabel="y, m", xlim=(left, right), ylim=(bottom, top))
     count = design.selected_count
     limit = design.scenario.radio.mse_threshold
-    error = f", MSE {design.mse:.3g} (limit {limit:g}), SDR {design.sdr_db:.1f} dB" if count else ""
+    error = f", MSE {design.mse:.3g} (limit {limit:.3g}), SDR {design.sdr_db:z.1f} dB" if count else ""
     radio = design.scenario.radio.short_summary
     axes.set_title(
         typeset(f"{plain_name(design.method.name)}: {count} of {devices.count} devices at {radio}{error}"),

@@ -208,8 +208,10 @@ def compare_channels(
     schemes
         Each "fedavg", or a selection method: by name, `file.py:Name`, `package.module:Name`, object or
         function.
-    snr_db, mse_threshold
-        P0/sigma^2 in dB, and eps.
+    snr_db
+        P0/sigma^2 in dB.
+    mse_threshold
+        Largest error of a received sum, eps.
     weights
         phi_k, shape (K,); each device's share of the training data if not given.
     blocks

@@ -73,11 +73,18 @@ def _relation(first: str, second: str, found: Mean, unit: str, scale: float = 1.
 
 
 def _where(leads: Iterable[tuple[str, Mean]], verdict: str) -> str:
-    """The points with a verdict, each with its difference: "by 16.4 ± 1.9 at 5 dB", or "at no SNR"."""
+    """The points with a verdict, each with its difference: "by 16.4 ± 1.9 at 5 dB"; "" if there are none."""
     found = [
         f"{_by(lead)} at {_signed(point)} dB" for point, lead in leads if within(lead, low=0.0) == verdict
     ]
-    return f"by {' and '.join(', '.join(found).rsplit(', ', 1))}" if found else "at no SNR"
+    return f"by {' and '.join(', '.join(found).rsplit(', ', 1))}" if found else ""
+
+
+def _ahead_and_behind(subject: str, verbs: tuple[str, str], leads: Sequence[tuple[str, Mean]]) -> str:
+    """Where a scheme is ahead, and where behind, in a sentence."""
+    ahead, behind = _where(leads, HOLDS), _where(leads, FAILS)
+    begins = f"{subject} {verbs[0]} {ahead}" if ahead else f"{subject} nowhere {verbs[0]}"
+    return f"{begins}, and {verbs[1]} {behind}." if behind else f"{begins}, and nowhere {verbs[1]}."
 
 
 def _signed(point: str) -> str:
@@ -110,8 +117,7 @@ def _best_known(found: Results) -> str:
         f"Devices: at {_signed(point)} dB {display_name(PLUS)} selects {ours_level} of {devices} devices "
         f"with {chains} receive chains. The best of seven fixed arrays with {chains * antennas} chains "
         f"selects {rival_level}, {_by(lead)} {'fewer' if lead.value >= 0.0 else 'more'}. "
-        f"{display_name(PLUS)} is significantly ahead "
-        f"{_where(leads, HOLDS)}, and significantly behind {_where(leads, FAILS)}."
+        + _ahead_and_behind(display_name(PLUS), ("is significantly ahead", "significantly behind"), leads)
     )
 
 
@@ -123,10 +129,8 @@ def _printed(place: int, words: str) -> Callable[[Results], str]:
         leads = _leads(shares, COMPARISONS[place])
         if not leads:
             return ""
-        return (
-            f"{words} the paper's AirPASS selects more devices than the M x N array "
-            f"{_where(leads, HOLDS)}, and fewer {_where(leads, FAILS)}."
-        )
+        verbs = "selects more devices than the M x N array", "fewer"
+        return _ahead_and_behind(f"{words} the paper's AirPASS", verbs, leads)
 
     return find
 

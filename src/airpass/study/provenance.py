@@ -85,7 +85,9 @@ def read_provenance(out: Path, complete: bool = False) -> dict[str, Any]:
 
 
 def check_folder(out: Path, name: str, scale: str = "") -> None:
-    """Raise InvalidInput if a folder holds another study, or the same at another scale."""
+    """Raise InvalidInput if a folder holds training runs, another study, or the same at another scale."""
+    if (out / "history.json").exists():  # of `airpass train`
+        raise InvalidInput(f"{out}: holds training runs, not {name}: give another --out")
     found = read_provenance(out)
     held, at = found.get("study", name), found.get("scale", scale)
     if (held, at) != (name, scale):

@@ -248,7 +248,7 @@ def multiplicity(verdicts: Sequence[Verdict]) -> str:
     remain = sum(part.holm <= level for part in decided)
     return (
         f"Comparisons at {100.0 * CONFIDENCE:.0f} % confidence: {len(tests)}. "
-        f"If every true mean were at its limit, {level * len(tests):.1f} of them would be expected to be "
-        "decided by chance, and wrongly. "
+        f"If every true mean were exactly at its limit, chance would decide {level * len(tests):.1f} of them "
+        "on average. "
         f"Decided: {len(decided)}; after Holm's correction for all {len(tests)}: {remain}."
     )

@@ -110,15 +110,20 @@ class AxisFigure(PaperFigure):
         return Chart(panels=panels, columns=min(2, len(panels)), log=self.log)
 
     def table(self, rows: Sequence[Row]) -> Table:
-        """The first metric as numbers."""
+        """The metrics as numbers; if there are several, the second column says which."""
         shape = f"{self.best}-"
         labels = {
             name: f"{display_name(self.best)} ({name.removeprefix(shape)})"
             for name in self.arrays
             if name.startswith(shape)
         }
-        heads, cells = by_point(rows, self.metrics[0], labels=labels)
-        return [f"{shown(self.metrics[0]).label}; {self.xlabel}:", *heads[1:]], cells
+        tables = {shown(one).label: by_point(rows, one, labels=labels) for one in self.metrics}
+        if len(tables) == 1:
+            ((label, (heads, cells)),) = tables.items()
+            return [f"{label}; {self.xlabel}:", *heads[1:]], cells
+        heads, _ = next(iter(tables.values()))
+        lines = [[line[0], label, *line[1:]] for label, (_, cells) in tables.items() for line in cells]
+        return [f"{self.xlabel}:", "", *heads[1:]], lines
 
     def _with_best(self, rows: Sequence[Row], metric: str) -> list[Row]:
         """Rows with the best array at every point in place of all arrays."""
