@@ -51,8 +51,9 @@ CIFAR: Mapping[str, dict[str, Any]] = {
         "test_images": 5000,
         "probe_images": 1000,
     },
-    # Products in bfloat16: a step takes 0.54 of the time on a processor with such instructions.
-    "paper": {"dataset": "cifar10", "rounds": 500, "evaluate_every": 20, "precision": "bfloat16"},
+    # Products in bfloat16: a step takes 0.54 of the time on a processor with such instructions. On seed 7000,
+    # which no report uses, ideal FedAvg is at 43 % after 500 rounds and gains five points per doubling.
+    "paper": {"dataset": "cifar10", "rounds": 1000, "evaluate_every": 40, "precision": "bfloat16"},
 }
 
 
