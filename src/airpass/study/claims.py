@@ -139,8 +139,8 @@ def _untrained(part: Part, found: Results, data: str, doubtful: str) -> Part:
     reached, needed = mean(list(found.values("test_accuracy", FEDAVG).values())), TRAINED_ACCURACY[data]
     if part.verdict == NO_ROWS or reached.value >= needed:
         return part
-    levels = f"at {100.0 * reached.value:.0f} %, below {100.0 * needed:.0f} %"
-    effect = f"{part.effect}; FedAvg on {data} is {levels}: training has not converged"
+    level, least = f"{100.0 * reached.value:.0f} %", f"{100.0 * needed:.0f} %"
+    effect = f"{part.effect}; FedAvg on {data} is at {level}, and closeness is judged from {least} on"
     if part.verdict != doubtful:
         return replace(part, effect=effect)
     return replace(part, verdict=OPEN, effect=effect, p=float("nan"))
