@@ -52,8 +52,8 @@ CIFAR: Mapping[str, dict[str, Any]] = {
         "probe_images": 1000,
     },
     # Products in bfloat16: a step takes 0.54 of the time on a processor with such instructions. On seed 7000,
-    # which no report uses, ideal FedAvg has 43.8 % on average over rounds 500 to 700, and 45.7 % over rounds 750
-    # to 1,000.
+    # which no report uses, ideal FedAvg has 43.8 % on average over rounds 500 to 700, and 45.7 % over
+    # rounds 750 to 1,000.
     "paper": {"dataset": "cifar10", "rounds": 1000, "evaluate_every": 40, "precision": "bfloat16"},
 }
 
