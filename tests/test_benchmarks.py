@@ -8,6 +8,7 @@ import pytest
 from airpass import Scenario, aircomp
 from airpass.optim.conic import LiftedProgram
 from suite import page
+from suite.geometry import Problem
 from suite.limits import Step
 from suite.measure import Comparison, Section, Table, duration, exponent, in_turn
 from suite.selection import ClarabelProgram, CvxpyProgram
@@ -53,6 +54,15 @@ def test_both_stages_minimise_the_same_objective() -> None:
         [(here.ours(), here.theirs()) for here in (stage(50, seed) for seed in range(2000, 2010))]
     )
     assert np.median(np.abs(reached[:, 0] / reached[:, 1] - 1.0)) < 0.05
+
+
+def test_gradients_are_of_the_same_objective() -> None:
+    problem = Problem(10, 5, 5)
+    (value, gradient), (other_value, other) = (
+        call(problem.layout) for call in (problem.ours(), problem.autograd())
+    )
+    assert value == pytest.approx(other_value, rel=1e-9)
+    np.testing.assert_allclose(gradient, other, rtol=1e-7, atol=1e-9 * float(np.abs(other).max()))
 
 
 def test_work_of_a_step_by_hand() -> None:

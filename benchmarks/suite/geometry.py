@@ -16,10 +16,6 @@ from airpass.geometry.hago import Hago
 from airpass.optim.objectives import softmin
 from suite.measure import Comparison, Section, Table, in_turn
 
-os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-jax: Any = importlib.import_module("jax")  # only here, so the types are not needed elsewhere
-jax.config.update("jax_enable_x64", True)
-
 TEMPERATURE = 0.1
 SIZES = ((10, 5, 5), (50, 10, 10), (1_000, 10, 10))
 Gradient = Callable[[Real], tuple[float, Real]]
@@ -54,11 +50,12 @@ class Problem:
     def autograd(self) -> Gradient:
         """By PyTorch, as a user would write eqs. (9)-(12) and (56)."""
         torch.set_num_threads(1)
-        field, beam, scale = _torch(self.field), torch.from_numpy(self.beam), torch.from_numpy(self.scale)
+        field = _with_arrays(self.field, torch.from_numpy)
+        beam, scale = torch.from_numpy(self.beam), torch.from_numpy(self.scale)
 
         def call(layout: Real) -> tuple[float, Real]:
             position = torch.tensor(layout, requires_grad=True)
-            value = _objective(torch, position, beam, field, scale)
+            value = _objective(torch, _torch_logsumexp, position, beam, field, scale)
             value.backward()
             assert position.grad is not None
             return value.item(), position.grad.numpy()
@@ -67,11 +64,16 @@ class Problem:
 
     def jitted(self) -> Gradient:
         """By JAX, compiled."""
-        field = Field(*(jax.numpy.asarray(part) for part in self.field))
+        os.environ["XLA_FLAGS"] = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+        jax: Any = importlib.import_module("jax")  # only here, so that tests do without it
+        jax.config.update("jax_enable_x64", True)
+        field = _with_arrays(self.field, jax.numpy.asarray)
         beam, scale = jax.numpy.asarray(self.beam), jax.numpy.asarray(self.scale)
-        compiled = jax.jit(
-            jax.value_and_grad(lambda layout: _objective(jax.numpy, layout, beam, field, scale))
-        )
+
+        def objective(layout: Any) -> Any:
+            return _objective(jax.numpy, jax.nn.logsumexp, layout, beam, field, scale)
+
+        compiled = jax.jit(jax.value_and_grad(objective))
 
         def call(layout: Real) -> tuple[float, Real]:
             value, gradient = compiled(layout)
@@ -80,11 +82,19 @@ class Problem:
         return call
 
 
-def _torch(field: Field) -> Field:
-    return Field(*(torch.as_tensor(part, dtype=torch.float64) for part in field))  # type: ignore[arg-type]
+def _with_arrays(field: Field, converted: Callable[[Real], Any]) -> Field:
+    """The field with the arrays of another library."""
+    names = ("device_x", "offset_square", "amplitude")
+    return field._replace(**{name: converted(getattr(field, name)) for name in names})
 
 
-def _objective(library: Any, layout: Any, beam: Any, field: Field, scale: Any) -> Any:
+def _torch_logsumexp(values: Any) -> Any:
+    return torch.logsumexp(values, 0)
+
+
+def _objective(
+    library: Any, logsumexp: Callable[[Any], Any], layout: Any, beam: Any, field: Field, scale: Any
+) -> Any:
     """f_tau(L) in the words of an array library."""
     dx = layout[:, :, None] - field.device_x
     distance = library.sqrt(dx * dx + field.offset_square[:, None, :])
@@ -92,9 +102,7 @@ def _objective(library: Any, layout: Any, beam: Any, field: Field, scale: Any) -
     terms = field.amplitude / distance * library.exp(1j * phase)
     gain = library.einsum("m,mnk->k", library.conj(beam), terms)
     levels = library.abs(gain) ** 2 * scale
-    if library is torch:
-        return -TEMPERATURE * torch.logsumexp(-levels / TEMPERATURE, 0)
-    return -TEMPERATURE * jax.nn.logsumexp(-levels / TEMPERATURE)
+    return -TEMPERATURE * logsumexp(-levels / TEMPERATURE)
 
 
 def run() -> Section:

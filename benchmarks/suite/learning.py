@@ -131,8 +131,8 @@ def _parts(data: Path) -> Table:
         "Time of a round of the MNIST network",
         ("part", "time", "share"),
         [(name, duration(part), f"{100 * part / together:.0f} %") for name, part in parts.items()],
-        "Flower and pfl take the same steps with PyTorch's own layers, whose convolutions already run "
-        "near the peak. The speed-up over pfl with one process per core is therefore limited to what the "
+        "Flower and pfl take the same steps with PyTorch's own layers, whose convolutions are "
+        "fast already. The speed-up over pfl with one process per core is therefore limited to what the "
         "fused layers save. The remainder is due to the other cores: processes slow each other down, and "
         "a round ends with the slowest.",
     )
@@ -208,7 +208,7 @@ def run() -> Section:
                     *(f"{side}, upper bound" for side in sides[1:]),
                 ),
                 bounds,
-                f"The peak is that of matrix products on all cores at once, {peak / 1e9:.0f} GFLOP/s. The "
+                f"The peak is that of large convolutions on all cores at once, {peak / 1e9:.0f} GFLOP/s. The "
                 "last columns are the ratios for a program that runs a complete round at that peak: dense "
                 "convolutions, no pooling, no data loading, no transfer between processes. The fused "
                 "layers of the MNIST network avoid part of the dense work. *Efficiency* has the breakdown "
