@@ -19,7 +19,7 @@ from command_line import assert_refused
 def rows(figure: str, metric: str, values: dict[tuple[str, str], list[float]]) -> list[Row]:
     """Rows of a figure, by scheme and point."""
     return [
-        Row(figure, scheme, float(point or 0), point, trial, 0, metric, value, trial, "key")
+        Row(figure, scheme, float(point.partition(",")[0] or 0), point, trial, 0, metric, value, trial, "key")
         for (scheme, point), found in values.items()
         for trial, value in enumerate(found)
     ]
@@ -39,6 +39,14 @@ class TestFindings:
         assert "selects 30.0, 5.0 ± 2.5 fewer" in text
         assert f"significantly ahead by 5.0 ± 2.5 at {said.MINUS}10 dB" in text
         assert text.endswith("and nowhere significantly behind.")
+
+    def test_the_lead_with_energy_weights(self) -> None:
+        """The same leads with the other sign."""
+        counts = {(name, "-5, energy"): [34.0, 35.0, 36.0] for name in ARRAYS}
+        counts["airpass-plus", "-5, energy"] = [30.0, 30.0, 30.0]
+        (text,) = said.findings({"fig9": rows("fig9", "selected_count", counts)})
+        assert text.startswith("With energy weights, AirPASS-plus nowhere is significantly ahead")
+        assert text.endswith(f"and significantly behind by 5.0 ± 2.5 at {said.MINUS}5 dB.")
 
     def test_a_scheme_that_leads_at_no_snr(self) -> None:
         counts = {

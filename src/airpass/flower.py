@@ -308,9 +308,9 @@ class PartitionNodes:
 
     Nodes that connect later, or again under another node id, are asked before the next round. The last one to
     answer takes the place of other nodes of its device, as Flower lists a node that has crashed until its
-    heartbeats are missed. Two nodes that name the same device when all are asked first are refused. Once
-    every device has a node, those that do not answer are left out with a warning, and asked again before the
-    next round.
+    heartbeats are missed. Nodes that are none of the K devices are left out with a warning. Two nodes that
+    name the same device when all are asked first are refused. Once every device has a node, those that do not
+    answer are left out with a warning, and asked again before the next round.
 
     Parameters
     ----------

@@ -114,11 +114,22 @@ def _best_known(found: Results) -> str:
     ours_level, rival_level = _levels(ours, rival.values)
     devices, chains, antennas = SCALES[found.scale or "paper"][0]
     return (
-        f"Devices: at {_signed(point)} dB {display_name(PLUS)} selects {ours_level} of {devices} devices "
-        f"with {chains} receive chains. The best of seven fixed arrays with {chains * antennas} chains "
-        f"selects {rival_level}, {_by(lead)} {'fewer' if lead.value >= 0.0 else 'more'}. "
+        f"Devices, with shares as weights: at {_signed(point)} dB {display_name(PLUS)} selects {ours_level} "
+        f"of {devices} devices with {chains} receive chains. The best of seven fixed arrays with "
+        f"{chains * antennas} chains selects {rival_level}, {_by(lead)} "
+        f"{'fewer' if lead.value >= 0.0 else 'more'}. "
         + _ahead_and_behind(display_name(PLUS), ("is significantly ahead", "significantly behind"), leads)
     )
+
+
+def _best_known_energy(found: Results) -> str:
+    """The same comparison with the other rule for the weights."""
+    rows = Results(found.name, of_rule(found.rows, energy=True), found.scale)
+    leads = [(point.partition(",")[0], lead) for point, lead in _leads(rows, COMPARISONS[-1])]
+    if not leads:
+        return ""
+    verbs = "is significantly ahead of the best array", "significantly behind"
+    return _ahead_and_behind(f"With energy weights, {display_name(PLUS)}", verbs, leads)
 
 
 def _printed(place: int, words: str) -> Callable[[Results], str]:
@@ -278,6 +289,7 @@ def _cost(found: Results) -> str:
 
 _FINDINGS: Sequence[tuple[tuple[str, ...], Callable[..., str]]] = (
     (("fig9",), _best_known),
+    (("fig9",), _best_known_energy),
     (("fig9",), _printed(0, "As printed (one start each, arrays along x),")),
     (("fig9",), _printed(1, "With 16 starts each,")),
     (("fig2",), _accuracy("MNIST")),
